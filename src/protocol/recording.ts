@@ -46,7 +46,7 @@ export interface RecordedMessage {
   readonly method?: string | undefined
   readonly key?: string | undefined // joins a question, a notification or a result of one side with that of the other
   readonly headers?: readonly (readonly [string, string])[] | undefined // the ones that MCP defines
-  readonly text: string // JSON; secrets are replaced, large messages cut
+  readonly text: string // JSON, or a line about an HTTP error; secrets are replaced, large messages cut
   readonly bytes: number // before that
   readonly isCut: boolean
 }

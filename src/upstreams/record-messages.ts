@@ -3,6 +3,7 @@ import type { MessageTap, TappedServer } from '../protocol/message-tap.ts'
 import { NOTIFICATIONS } from '../protocol/notifications.ts'
 import type { Revision } from '../protocol/revisions.ts'
 import type { Message } from '../wire/json-rpc.ts'
+import type { ResponseEnd } from './http/response-reader.ts'
 
 // What the flight recorder gets of the traffic with servers. All of this happens only for exchanges that are recorded.
 
@@ -27,6 +28,19 @@ export const recordNotification = (
   pieces: readonly Buffer[],
   headers?: readonly string[],
 ): void => record?.tap?.serverMessage(tappedServer(transport), 'out', 'notification', method, pieces, headers)
+
+/** Records an HTTP error: its JSON-RPC error, or a line about the page that came instead. */
+export const recordRefusal = (
+  tap: MessageTap,
+  transport: RecordedTransport,
+  id: number,
+  { status, error, text }: Extract<ResponseEnd, { readonly kind: 'refused' }>,
+  reply: readonly string[] | undefined,
+): void => {
+  if (error) return recordReceived(tap, transport, id, error, reply)
+  const line = Buffer.from(text === undefined ? `HTTP ${status}` : `HTTP ${status}: ${text}`)
+  tap.serverMessage(tappedServer(transport), 'in', 'error', undefined, [line], reply)
+}
 
 /**
  * Records a message about the call with that id; a request of the server is recorded with the exchange that carries it.

@@ -13,7 +13,7 @@ import { errorOfFailure, errorOfThrown, type FailureDetails, withQuote } from '.
 import type { PendingRequest } from '../http/http-client.ts'
 import { failureOfStatus, readRetryAfter } from '../http/http-failures.ts'
 import type { ResponseEnd, ResponseHandler } from '../http/response-reader.ts'
-import { type RecordedTransport, recordReceived, tappedServer } from '../record-messages.ts'
+import { type RecordedTransport, recordReceived, recordRefusal, tappedServer } from '../record-messages.ts'
 import { FrameBuffer } from './frame-buffer.ts'
 import type { ServerRequest } from './questions.ts'
 
@@ -240,8 +240,7 @@ export class UpstreamCall<T = unknown> implements ResponseHandler, DeadlineEntry
     if (this.#isDone) return this.#transport.link.deadlines.delete(this)
     if (end.kind === 'failed') sending?.abort()
     const tap = this.exchange.record?.tap
-    if (tap && end.kind === 'refused' && end.error)
-      recordReceived(tap, this.#transport, this.id, end.error, this.#reply)
+    if (tap && end.kind === 'refused') recordRefusal(tap, this.#transport, this.id, end, this.#reply)
     const recovery = this.#transport.recover?.(this, end)
     this.#isElsewhere = recovery === 'elsewhere'
     if (!recovery) this.#conclude(end)

@@ -23,6 +23,13 @@ const far = await scriptedServer(
         },
       },
       {
+        definition: definition('breaks'),
+        run: ({ response }) => {
+          response.writeHead(502, { 'content-type': 'text/html' })
+          response.end('<html><title>Bad Gateway</title><h1>Bad Gateway</h1></html>')
+        },
+      },
+      {
         definition: definition('refuses'),
         run: ({ arrived, response }) => {
           response.setHeader('retry-after', '7')
@@ -127,20 +134,28 @@ test('the HTTP status and type of each answer are kept, on both sides', async ()
     const { status, headers } = await send(`${site.origin}/mcp/far`, call)
     const [{ id = '' } = {}] = (await ask<RecordingList>(`?subject=${tool}`)).recordings
     const { all } = await ask<Recording>(`/${id}`)
-    const replyOf = (side: string) =>
-      all.findLast(each => each.side === side && (each.kind === 'result' || each.kind === 'error'))?.headers
-    expect(replyOf('client')).toEqual([
+    const endOf = (side: string) =>
+      all.findLast(each => each.side === side && (each.kind === 'result' || each.kind === 'error'))
+    expect(endOf('client')?.headers).toEqual([
       [':status', String(status)],
       ['content-type', headers['content-type']],
     ])
-    return { client: replyOf('client'), server: replyOf('server') }
+    return { client: endOf('client')?.headers, server: endOf('server')?.headers, text: endOf('server')?.text }
   }
-  expect(await repliesTo('plain')).toEqual({
+  expect(await repliesTo('plain')).toMatchObject({
     client: [[':status', '200'], JSON_TYPE],
     server: [[':status', '200'], JSON_TYPE],
   })
-  expect(await repliesTo('tells')).toEqual({ client: EVENTS, server: EVENTS })
-  expect(await repliesTo('refuses')).toEqual({
+  expect(await repliesTo('tells')).toMatchObject({ client: EVENTS, server: EVENTS })
+  const { server, text } = await repliesTo('breaks')
+  expect([server, text]).toEqual([
+    [
+      [':status', '502'],
+      ['content-type', 'text/html'],
+    ],
+    'HTTP 502: Bad Gateway',
+  ])
+  expect(await repliesTo('refuses')).toMatchObject({
     client: [[':status', '200'], JSON_TYPE],
     server: [[':status', '400'], JSON_TYPE, ['retry-after', '7']],
   })
