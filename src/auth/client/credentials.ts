@@ -18,6 +18,7 @@ import type { DiscoveredIssuer } from './discover.ts'
 import type { LoginChange } from './login-changes.ts'
 import type { LoginRecord } from './login-records.ts'
 import {
+  CLIENT_CHANGED,
   configuredClient,
   isMachine,
   type MachineContext,
@@ -46,6 +47,8 @@ const MOST = 10_000 // principals that something is kept for
 const REFUSED_MS = 30_000 // a grant without a browser is not tried again
 const ASKED_MS = 10 * 60_000
 const UNSUPPORTED_MS = 5 * 60_000
+/** Refusals of a renewal that say nothing about a grant without a browser that begins anew. */
+const ACQUIRED_ANEW: ReadonlySet<string> = new Set([SIGN_IN_MISSING, CLIENT_CHANGED])
 
 /** The credentials of one server: which token to send, and what to do when the server refuses it. */
 export class Credentials implements ServerCredentials {
@@ -122,7 +125,7 @@ export class Credentials implements ServerCredentials {
       if (renewed.kind === 'current') return { kind: 'retry' }
       if (renewed.kind === 'unavailable' && !(await this.#hasMoved(record, challenge)))
         return LOGIN_FAILURES.issuerDown(record.issuer)
-      const isFinal = renewed.kind === 'ended' && renewed.error !== SIGN_IN_MISSING
+      const isFinal = renewed.kind === 'ended' && !ACQUIRED_ANEW.has(renewed.error)
       if (isFinal && isMachine(this.#server.oauth)) return LOGIN_FAILURES.grantRefused(record.issuer, renewed.error)
     }
     const found = await discovery.find(challenge)

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { sendJson, startFakeIssuer, startProtectedServer } from '../../../test/support/fake-oauth.ts'
 import { remoteServer, startLoginClient } from '../../../test/support/login-client.ts'
 import type { Issuer, ServerOAuth } from '../../config/snapshot.ts'
+import { MemoryCluster } from '../../stores/state/memory-state.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -40,6 +41,41 @@ describe('credentials of the configuration go to the first issuer only', () => {
       text: expect.stringContaining(`its "clientId" was used at ${issuer.origin}`),
     })
     expect(evil.count('/token')).toBe(0)
+  })
+
+  test.each([
+    ['a login', 'authorization_code'],
+    ['a grant without a browser', 'client_credentials'],
+  ] as const)('after the configuration names another one: %s at the former gets them no more', async (_, grant) => {
+    const [former, next] = [await startFakeIssuer(), await startFakeIssuer()]
+    const server = await startProtectedServer(former)
+    const store = new MemoryCluster().join()
+    const client = { clientId: 'gw', grant, ...(grant === 'authorization_code' && { login: 'caller' }) } as ServerOAuth
+    const before = remoteServer(server.url, { ...client, clientSecret: 'old-secret' })
+    expect(await startLoginClient(before, { store }).login('ada')).toMatchObject({ status: 200 })
+    const requests = former.requests.length
+    server.state.issuer = next
+    later(2 * 60 * 60_000)
+    const after = remoteServer(server.url, { ...client, clientSecret: 'new-secret', issuer: next.issuer() })
+    const opened = startLoginClient(after, { store })
+    expect(await opened.login('ada')).toMatchObject({ status: 200 })
+    expect(former.requests.slice(requests).map(({ path }) => path)).toEqual([])
+    expect(next.count('/token', grant)).toBe(1)
+  })
+
+  test('after the configuration names another one: a login at the former is forgotten without them', async () => {
+    const [former, next] = [await startFakeIssuer(), await startFakeIssuer()]
+    const server = await startProtectedServer(former)
+    const store = new MemoryCluster().join()
+    const client = { grant: 'authorization_code', clientId: 'gw', clientSecret: 'secret', login: 'caller' } as const
+    await startLoginClient(remoteServer(server.url, client), { store }).login('ada')
+    const after = remoteServer(server.url, { ...client, clientSecret: 'new', issuer: next.issuer() })
+    const requests = former.requests.length
+    await startLoginClient(after, { store }).logins.forget('github', 'ada')
+    for (const { headers, body } of former.requests.slice(requests)) {
+      expect(headers.authorization).toBeUndefined()
+      expect(body).not.toContain('new')
+    }
   })
 })
 

@@ -11,7 +11,15 @@ import { Credentials } from './credentials.ts'
 import { LoginChanges } from './login-changes.ts'
 import { LoginSteps } from './login-steps.ts'
 import { ServerLogins } from './logins.ts'
-import { type FindIdToken, identityOf, isMachine, renewMachineTokens, tokenEndpointOf } from './machine.ts'
+import {
+  CLIENT_CHANGED,
+  type FindIdToken,
+  identityOf,
+  isIssuerOf,
+  isMachine,
+  renewMachineTokens,
+  tokenEndpointOf,
+} from './machine.ts'
 import { revokeTokens } from './redeem.ts'
 import { type TokenIssuer, TokenRefresher } from './refresh.ts'
 import { ClientRegistry } from './register.ts'
@@ -72,8 +80,8 @@ export const createLoginClient = (options: LoginClientOptions): LoginClient => {
     const renew: TokenIssuer['renew'] = async record => {
       const { principal, resource, requested: scopes, refresh, client: stored, issuer } = record
       const endpoint = tokenEndpointOf(record, from)
-      const client = identityOf(stored, oauth)
-      if (stored && !client) throw new TokenRefused(issuer, 'client_changed', undefined)
+      const client = identityOf(stored, oauth, issuer)
+      if ((stored && !client) || !isIssuerOf(oauth, issuer)) throw new TokenRefused(issuer, CLIENT_CHANGED, undefined)
       if (isMachine(oauth)) return renewMachineTokens(machine, oauth, { endpoint, client, principal, resource, scopes })
       const params = { grant_type: 'refresh_token', refresh_token: refresh, resource }
       return requestBearerTokens(fetch, endpoint, client, params).catch(async (error: unknown) => {

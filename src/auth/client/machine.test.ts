@@ -7,6 +7,7 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type FakeIssuer, sendJson, startFakeIssuer, startProtectedServer } from '../../../test/support/fake-oauth.ts'
 import { remoteServer, startLoginClient } from '../../../test/support/login-client.ts'
 import type { Issuer, ServerOAuth } from '../../config/snapshot.ts'
+import { MemoryCluster } from '../../stores/state/memory-state.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -39,6 +40,17 @@ describe('client credentials', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_601_000 })
     expect(await call('ada')).toMatchObject({ status: 200, sent: 1 })
     expect(issuer.count('/token')).toBe(2)
+  })
+
+  test('that the configuration has replaced get another token when the former one ends', async () => {
+    const store = new MemoryCluster().join()
+    const { issuer, server, call } = await start(SECRET, { store })
+    await call('ada')
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_601_000 })
+    const replaced = startLoginClient(remoteServer(server.url, { ...SECRET, clientId: 'other' }), { store })
+    expect(await replaced.call('ada')).toMatchObject({ status: 200 })
+    expect(issuer.count('/token')).toBe(2)
+    expect(issuer.requests.at(-1)?.headers.authorization).toBe(`Basic ${Buffer.from('other:s-1').toString('base64')}`)
   })
 
   test('that are refused are not sent again and again', async () => {

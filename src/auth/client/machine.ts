@@ -3,6 +3,7 @@ import type { Issuer, ServerOAuth } from '../../config/snapshot.ts'
 import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
 import { findServer } from './discover.ts'
 import { LOGIN_FAILURES, LoginProblem } from './messages.ts'
+import { isSameIssuer } from './metadata.ts'
 import { configuredMethod } from './register.ts'
 import type { StoredClient, TokenRecord } from './token-records.ts'
 import {
@@ -52,6 +53,8 @@ export class SignInMissing extends Error {
 
 /** The code of a refusal that a sign-in of the caller would end. */
 export const SIGN_IN_MISSING = 'sign_in_missing'
+/** The code of a refusal by the gateway itself: the configuration has another client or issuer than the tokens. */
+export const CLIENT_CHANGED = 'client_changed'
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
@@ -69,15 +72,20 @@ export const configuredClient = (
     : { id, secret, privateKey, method: configuredMethod(oauth, authMethods) }
 }
 
-/** A stored client with its secrets; undefined if the configuration has another one now. */
+/** A stored client of an issuer with its secrets; undefined if the configuration has another client or issuer now. */
 export const identityOf = (
   stored: StoredClient | undefined,
   oauth: ServerOAuth | undefined,
+  issuer: string,
 ): OAuthIdentity | undefined => {
   if (stored?.kind !== 'configured') return stored
-  const configured = configuredClient(oauth)
+  const configured = isIssuerOf(oauth, issuer) ? configuredClient(oauth) : undefined
   return configured?.id === stored.id ? { ...configured, method: stored.method } : undefined
 }
+
+/** False if the configuration names another issuer: the credentials in it are not for this one. */
+export const isIssuerOf = (oauth: ServerOAuth | undefined, issuer: string): boolean =>
+  oauth?.issuer === undefined || isSameIssuer(oauth.issuer, issuer)
 
 /** Where a record's tokens come from. */
 export const tokenEndpointOf = (record: TokenRecord, from: string): TokenEndpoint => ({

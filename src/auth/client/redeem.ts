@@ -1,7 +1,7 @@
 import type { ServerOAuth } from '../../config/snapshot.ts'
 import type { GuardedFetch } from '../fetch/guarded-fetch.ts'
 import type { LoginRecord, OpenedLogin } from './login-records.ts'
-import { identityOf } from './machine.ts'
+import { CLIENT_CHANGED, identityOf } from './machine.ts'
 import type { TokenRecord } from './token-records.ts'
 import { requestBearerTokens, sendForm, TokenRefused } from './token-request.ts'
 
@@ -21,8 +21,8 @@ export const redeemCode = async (
 ): Promise<TokenRecord> => {
   const { server, url, principal, request } = login
   const { issuer, tokenEndpoint, signingAlgorithms, revocationEndpoint, redirectUri, resource, scopes } = request
-  const client = identityOf(stored, oauth)
-  if (!client) throw new TokenRefused(issuer, 'client_changed', 'The configuration has another client now.')
+  const client = identityOf(stored, oauth, issuer)
+  if (!client) throw new TokenRefused(issuer, CLIENT_CHANGED, 'The configuration has another client now.')
   const granted = await requestBearerTokens(fetch, { url: tokenEndpoint, issuer, signingAlgorithms, from }, client, {
     grant_type: 'authorization_code',
     code,
@@ -45,7 +45,7 @@ export const revokeTokens = async ({ fetch, oauth, from }: RedeemContext, record
   if (revocationEndpoint === undefined) return false
   const endpoint = { url: revocationEndpoint, issuer, signingAlgorithms, from }
   const params = refresh === undefined ? { token: access } : { token: refresh, token_type_hint: 'refresh_token' }
-  const client = identityOf(record.client, oauth)
+  const client = identityOf(record.client, oauth, issuer)
   return sendForm(fetch, endpoint, client, params).then(
     ({ status }) => status === 200,
     () => false,
