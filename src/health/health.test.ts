@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { callThrough, farSide, lossOf, PROCESS, REMOTE } from '../../test/support/health.ts'
 import { createTestLog } from '../../test/support/log.ts'
 import type { ServerConfig } from '../config/snapshot.ts'
-import { rpcError } from '../protocol/errors.ts'
+import { NoAnswer, rpcError } from '../protocol/errors.ts'
 import { MODERN } from '../protocol/revisions.ts'
 import type { ServerStatus } from '../protocol/status.ts'
 import { Json } from '../wire/json/json.ts'
@@ -51,6 +51,17 @@ describe('a process per user', () => {
     }
     expect(state().state).toBe(expected)
   })
+})
+
+test('a server that the gateway disconnects from, as after a logout, is not going down', async () => {
+  const { far, guard, state } = await start()
+  const { code, message, data } = lossOf('upstream_lost')
+  far.answering = new NoAnswer({ code, message, data }, { isClosing: true })
+  for (let i = 0; i < 4; i++) {
+    await callThrough(guard, 'tools/call', 'alice').sent
+    await vi.advanceTimersByTimeAsync(10)
+  }
+  expect(state().state).toBe('ready')
 })
 
 describe('a server is', () => {
