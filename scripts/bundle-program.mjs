@@ -41,6 +41,7 @@ export const bundleProgram = async () => {
   })
   await writeFile(join(target, 'licenses.txt'), await licensesOf(Object.keys(metafile.inputs)))
   await checkPlaces(Object.keys(metafile.outputs))
+  await checkPackages(Object.keys(metafile.outputs))
 }
 
 /** Modules find files as from src/<folder>/: code in another depth than that of dist/chunks/ would find none. */
@@ -48,4 +49,12 @@ const checkPlaces = async outputs => {
   for (const path of outputs.filter(each => dirname(each) !== 'dist/chunks'))
     if (/new URL\(.*import\.meta\.url/.test(await readFile(join(root, path), 'utf8')))
       throw new Error(`${path} uses import.meta.url, and is not in dist/chunks/`)
+}
+
+/** `await import('package')` of a bundled CommonJS package has no names, only a default: the program would fail where it uses one. */
+const checkPackages = async outputs => {
+  for (const path of outputs) {
+    const [line] = /^export default require_\w+\(\);$/m.exec(await readFile(join(root, path), 'utf8')) ?? []
+    if (line) throw new Error(`${path} is a package that is imported when it is needed (${line}): import it statically`)
+  }
 }

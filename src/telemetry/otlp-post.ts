@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { Dispatcher } from 'undici'
+import { type Dispatcher, request } from 'undici'
 
 /** Where the data of one signal is sent. */
 export interface OtlpTarget {
@@ -27,7 +27,6 @@ const compress = promisify(gzip)
 export const postOtlp = async (target: OtlpTarget, body: string): Promise<PostOutcome> => {
   const { url, headers, timeoutMs, isCompressed } = target
   try {
-    const { request } = await import('undici')
     const signal = AbortSignal.timeout(timeoutMs)
     const response = await request(url, {
       method: 'POST',
