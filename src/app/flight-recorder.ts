@@ -42,8 +42,15 @@ const createSecretList = ({ current, localSecret }: FlightRecorderOptions): (() 
   return () => {
     const snapshot = current()
     if (known?.of !== snapshot) {
-      const configured = [...snapshot.servers.values()].flatMap(server => secretsOf(server, isSecret))
-      known = { of: snapshot, secrets: [...new Set(configured)] }
+      const issuers = [...(snapshot.auth?.issuers?.values() ?? [])]
+      const configured = [
+        ...[...snapshot.servers.values()].flatMap(server => [
+          ...secretsOf(server, isSecret),
+          ...oauthSecretsOf(server),
+        ]),
+        ...issuers.flatMap(({ clientSecret, introspection }) => [clientSecret, introspection?.clientSecret]),
+      ]
+      known = { of: snapshot, secrets: [...new Set(configured.filter(secret => secret !== undefined))] }
     }
     const own = localSecret()
     return own === undefined ? known.secrets : [own, ...known.secrets]
@@ -58,4 +65,13 @@ const secretsOf = (server: ServerConfig, isSecret: (name: string) => boolean): s
     )
   if (server.kind !== 'process') return []
   return Object.entries(server.env ?? {}).flatMap(([name, value]) => (isSecret(name) ? [value] : []))
+}
+
+/** The credentials of a client, without the lines around a key. */
+const oauthSecretsOf = (server: ServerConfig): string[] => {
+  if (!('oauth' in server) || !server.oauth) return []
+  const { clientSecret, privateKey } = server.oauth
+  const assertion = server.oauth.grant === 'jwt_bearer' ? server.oauth.assertion : undefined
+  const key = privateKey?.split('\n').filter(line => !line.startsWith('-----')) ?? []
+  return [clientSecret, assertion, ...key].filter(secret => secret !== undefined)
 }

@@ -1,5 +1,5 @@
 import { deliver } from '../protocol/deliver.ts'
-import { type RpcError, RpcFailure } from '../protocol/errors.ts'
+import { NoAnswer, type RpcError, RpcFailure } from '../protocol/errors.ts'
 import {
   type Caller,
   type Dispatch,
@@ -112,7 +112,7 @@ export const createServerGuard = (options: ServerGuardOptions): Upstream => {
     if (method === LIST && frame.kind === 'result') tools?.addPage(frame.result)
     const name = method === CALL ? (params.get('name')?.asString() ?? '') : undefined
     const tool = name === undefined || tools?.has(name) ? name : OTHER_TOOL
-    count?.(tool, frame.kind === 'failure' ? frame.error.message : undefined, (performance.now() - started) / 1000)
+    count?.(tool, frame.kind === 'failure' ? textOf(frame.error) : undefined, (performance.now() - started) / 1000)
   }
 
   const observe = (peer: Peer, exchange: Exchange, isRetry: boolean): void => {
@@ -160,6 +160,9 @@ export const createServerGuard = (options: ServerGuardOptions): Upstream => {
 
   return { open, knownPeer, close: () => upstream.close() }
 }
+
+/** What operators are shown of an error: without text that is meant for one caller, such as the link of a login. */
+const textOf = (error: RpcError): string => (error instanceof NoAnswer ? error.summary : error.message)
 
 /**
  * Whether a request may be sent again: only a method that the protocol defines as a read, because tool annotations are

@@ -1,15 +1,13 @@
 import type { LoginFailed, LoginLink, LoginNeeded } from '../../protocol/oauth.ts'
+import { codeText } from '../error-codes.ts'
 
 // Texts continue the sentence `Server "x" …`. Nothing that an authorization server wrote is quoted: a model may read them.
 
 const MINUTE = 60_000
 const SHOWN = 200
-const CODE = /^\w{1,40}$/
 
 /** A URL that another party wrote, with everything encoded that is not part of one. */
 const urlText = (url: string): string => URL.parse(url)?.href.slice(0, SHOWN).replace(/\/$/, '') ?? 'an invalid URL'
-
-const codeText = (error: string): string => (CODE.test(error) ? error : 'for an unknown reason')
 
 /** Thrown where a login cannot go on. */
 export class LoginProblem extends Error {

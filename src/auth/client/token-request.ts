@@ -1,3 +1,4 @@
+import { codeText, isErrorCode, isTemporary } from '../error-codes.ts'
 import { FetchFailed, type FetchResponse, type GuardedFetch, readJsonObject } from '../fetch/guarded-fetch.ts'
 import { splitScopes } from './challenge.ts'
 import { createClientAssertion } from './client-assertion.ts'
@@ -32,12 +33,13 @@ export interface GrantedTokens {
 
 /** The authorization server refused the request, and says why. */
 export class TokenRefused extends Error {
-  readonly error: string // a code of OAuth
+  readonly error: string // a code of OAuth, as it may be logged
   readonly quoted: string | undefined // its own words
 
   constructor(issuer: string, error: string, quoted: string | undefined) {
-    super(`${issuer} refused it (${error})`)
-    this.error = error
+    const code = codeText(error)
+    super(`${issuer} refused it (${code})`)
+    this.error = code
     this.quoted = quoted
   }
 }
@@ -52,8 +54,6 @@ export class TokenUnavailable extends Error {
   }
 }
 
-const TEMPORARY: ReadonlySet<string> = new Set(['temporarily_unavailable', 'server_error', 'slow_down'])
-const CODE = /^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,64}$/ // RFC 6749, 5.2
 const TOKEN = /^[\x21-\x7e]+$/ // what a header can carry
 const SKEW_MS = 20_000
 const NO_EXPIRY = /^(0|)$/
@@ -143,8 +143,8 @@ const refusalOf = (
   const { error, error_description: description } = document ?? {}
   if (status >= 500 || status === 429) return new TokenUnavailable(`${issuer} answered HTTP ${status}`, status)
   // Some answer HTTP 200 to a request that they refuse.
-  if (typeof error === 'string' && CODE.test(error)) {
-    if (TEMPORARY.has(error)) return new TokenUnavailable(`${issuer} is not available now (${error})`, status)
+  if (isErrorCode(error)) {
+    if (isTemporary(error)) return new TokenUnavailable(`${issuer} is not available now (${error})`, status)
     return new TokenRefused(issuer, error, typeof description === 'string' ? description : undefined)
   }
   if (status === 200 && document) return undefined

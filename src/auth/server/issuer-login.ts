@@ -1,5 +1,6 @@
 import * as oauth from 'oauth4webapi'
 import type { Issuer } from '../../config/snapshot.ts'
+import { codeText } from '../error-codes.ts'
 import { FetchFailed, type GuardedFetch, readJsonObject } from '../fetch/guarded-fetch.ts'
 import type { Claims } from '../verify/claims.ts'
 
@@ -22,11 +23,17 @@ export interface PendingLogin {
 export class SignInFailed extends Error {
   readonly reason: 'refused' | 'ended' | 'unavailable'
   readonly code: string | undefined // of the issuer's error
+  readonly quoted: string | undefined // its own words: for the visitor, not for the log, because they may repeat what it was sent
 
-  constructor(reason: 'refused' | 'ended' | 'unavailable', message: string, code?: string) {
+  constructor(
+    reason: 'refused' | 'ended' | 'unavailable',
+    message: string,
+    { code, quoted }: { readonly code?: string; readonly quoted?: string | undefined } = {},
+  ) {
     super(message)
     this.reason = reason
     this.code = code
+    this.quoted = quoted?.slice(0, LONGEST_QUOTE)
   }
 
   get status(): number {
@@ -49,6 +56,7 @@ interface IssuerEndpointsFound {
 }
 
 const METADATA_MS = 60 * 60_000
+const LONGEST_QUOTE = 300
 const OFFLINE = 'offline_access'
 const WANTED_SCOPES = ['openid', 'profile', 'email', OFFLINE]
 
@@ -275,16 +283,14 @@ const explain = ({ name, url }: Issuer, error: unknown): SignInFailed => {
   if (error instanceof FetchFailed)
     return new SignInFailed('unavailable', `${url} could not be used: ${error.message}.`)
   if (error instanceof oauth.AuthorizationResponseError) {
-    const said = error.error_description ?? error.error
-    return new SignInFailed('refused', `${name} says: ${said.slice(0, 300)}`, error.error)
+    const { error: code, error_description: quoted } = error
+    return new SignInFailed('refused', `${name} did not sign you in (${codeText(code)}).`, { code, quoted })
   }
   if (error instanceof oauth.ResponseBodyError) {
-    const text = `${name} rejected the request of this gateway: ${(error.error_description ?? error.error).slice(0, 300)}`
-    return new SignInFailed(
-      error.error === 'invalid_grant' ? 'ended' : error.status >= 500 ? 'unavailable' : 'refused',
-      text,
-      error.error,
-    )
+    const { error: code, error_description: quoted, status } = error
+    const reason = code === 'invalid_grant' ? 'ended' : status >= 500 ? 'unavailable' : 'refused'
+    const text = `${name} rejected the request of this gateway (${codeText(code)}).`
+    return new SignInFailed(reason, text, { code, quoted })
   }
   const text = error instanceof Error ? error.message : String(error)
   return new SignInFailed('unavailable', `The answer of ${url} is not valid: ${text.slice(0, 300)}.`)

@@ -121,7 +121,7 @@ it.each(['https://evil.example', '//evil.example', '/\\evil.example', 'evil', ''
 )
 
 it('an issuer that gives no offline access is asked once more without it', async () => {
-  const finish: IssuerLogin['finish'] = () => Promise.reject(new SignInFailed('refused', 'no', 'not_allowed'))
+  const finish: IssuerLogin['finish'] = () => Promise.reject(new SignInFailed('refused', 'no', { code: 'not_allowed' }))
   const signIn = createFor('https://mcp.example.com', undefined, finish)
   const begun = await signIn.begin('corp', formOf(signIn.ask({ cookies: undefined }, '/oauth/x')))
   const back = (response: BrowserResponse) =>

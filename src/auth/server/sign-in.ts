@@ -86,7 +86,8 @@ export const createSignIn = (options: SignInOptions): SignIn => {
   const failed = (error: unknown, issuer: string, address: string | undefined): BrowserResponse => {
     if (!(error instanceof SignInFailed)) throw error
     record('sign_in_failed', { address, issuer, reason: error.message })
-    const page = { status: error.status, title: `Signing in with ${issuer} failed`, text: error.message }
+    const said = error.quoted === undefined ? '' : ` It said: “${error.quoted}”`
+    const page = { status: error.status, title: `Signing in with ${issuer} failed`, text: error.message + said }
     return { kind: 'message', page }
   }
 

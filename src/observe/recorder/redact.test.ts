@@ -92,6 +92,10 @@ describe('texts', () => {
     ['credentials in a URL', 'postgres://ann:s3cr3t-pw@db.example.com/app'],
     ['a parameter of a URL', 'https://example.com/a?x=1&access_token=s3cr3t-pw&y=2'],
     ['a webhook', 'https://hooks.slack.com/services/T000/B000/XXXXXXXXXXXX'],
+    [
+      'a link to a login',
+      'Open http://127.0.0.1:8765/oauth/login/s3cr3t-pw-of-twenty-two-characters within 10 minutes',
+    ],
     ['an assignment', 'export DB_PASSWORD=s3cr3t-pw'],
     ['JSON within a text', '{"password":"s3cr3t-pw","city":"Bern"}'],
     ['a secret of the gateway', 'it says own-secret-of-the-gateway here'],

@@ -30,6 +30,7 @@ const FORMATS = [
 ]
 const TOKENS = new RegExp(`(?<![A-Za-z0-9])(?:${FORMATS.join('|')})`, 'g')
 const HOOKS = /(https:\/\/(?:hooks\.slack\.com\/services|discord(?:app)?\.com\/api\/webhooks)\/)[\w/-]{8,}/g
+const LOGINS = /(\/oauth\/login\/)[\w-]{22,}/g // links of this gateway
 const KEYS = /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/g
 const SCHEMES = /\b(bearer|basic|digest|negotiate)(\s{1,4})(?=[\w.~+/=:,"-]{8})[\w.~+/=-]{6,}/gi
 const USER_INFO = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/@"'\\<>]{1,512}@/gi
@@ -44,7 +45,7 @@ const ASSIGNMENTS = new RegExp(
 )
 const PLACES = /(progress|page|next|continuation)_?$/i // before "token"
 const MAYBE =
-  /dr[gork]_|sk-|k_live|k_test|whsec|gh[pousr]_|github_pat|glpat|xox|xapp|AKIA|ASIA|AIza|ya29|npm_|pypi-|hf_|SG\.|dop_v1|lin_|shp|ntn_|secret|eyJ|hooks\.|webhooks|PRIVATE KEY|bearer|basic|digest|negotiate|:\/\/|pass|pwd|token|key|auth|cookie|credential|signature|sig=|code=|state=/i
+  /dr[gork]_|sk-|k_live|k_test|whsec|gh[pousr]_|github_pat|glpat|xox|xapp|AKIA|ASIA|AIza|ya29|npm_|pypi-|hf_|SG\.|dop_v1|lin_|shp|ntn_|secret|eyJ|hooks\.|webhooks|PRIVATE KEY|bearer|basic|digest|negotiate|:\/\/|pass|pwd|token|key|auth|cookie|credential|signature|sig=|code=|state=|oauth\/login/i
 
 /** The text without credentials; the same string if it has none. */
 export const redactText = (text: string): string => {
@@ -53,6 +54,7 @@ export const redactText = (text: string): string => {
     .replace(KEYS, REDACTED)
     .replace(TOKENS, REDACTED)
     .replace(HOOKS, `$1${REDACTED}`)
+    .replace(LOGINS, `$1${REDACTED}`)
     .replace(SCHEMES, `$1$2${REDACTED}`)
     .replace(USER_INFO, `$1${REDACTED}@`)
     .replace(PARAMETERS, `$1${REDACTED}`)

@@ -83,10 +83,15 @@ test('a call that needs another scope asks for one more login, and goes on', asy
 
 test('a login that has ended at the authorization server is asked for again', async () => {
   const site = await startSite(startV1)
-  const { origin, ada } = await startWithUsers(site.url)
+  const { origin, ada, gateway } = await startWithUsers(site.url)
   const browser = createBrowser('ada@site')
   await openAs(browser, (await act(origin, ada, 'echo')).body.error?.data.url ?? '', tokenOf(ada))
   expect(await act(origin, ada, 'echo', { text: 'x' })).toMatchObject({ status: 200 })
   site.expire(true)
   expect(await act(origin, ada, 'echo', { text: 'x' })).toMatchObject({ status: 424 })
+  // The link is for the caller: operators see that a login is missing.
+  const headers = { authorization: `Bearer ${gateway.localSecret}` }
+  const status = await (await fetch(`${origin}/admin/status`, { headers })).text()
+  expect(status).toContain('"message":"Server \\"server\\" needs a login')
+  expect(status).not.toContain('/oauth/login/')
 })

@@ -30,7 +30,12 @@ export interface LoginSiteOptions {
   readonly path?: string // of the MCP server
   readonly refusal?: () => string // what it says to browsers without a user; nothing when absent
   readonly hasMetadata?: boolean // false: as in 2025-03-26, its endpoints have their default paths
+  readonly metadata?: object // further members of that of the authorization server
+  readonly isLoud?: boolean // the MCP server repeats the token that it refuses
 }
+
+/** How the token endpoint refuses what it was sent, and where it repeats that. */
+type LoudRefusal = (sent: string, response: ServerResponse) => void
 
 /**
  * A small authorization server, and an MCP server that takes its tokens only: a proxy in front of a real one. Browsers say
@@ -38,7 +43,7 @@ export interface LoginSiteOptions {
  */
 export const startLoginSite = async (options: LoginSiteOptions) => {
   const { upstream, lifetimeMs = 3_600_000, scopeOf = () => undefined, isOpen = () => false } = options
-  const { hasMetadata = true } = options
+  const { hasMetadata = true, isLoud = false } = options
   const target = new URL(upstream)
   const path = options.path ?? target.pathname
   const access = new Map<string, Issued>()
@@ -49,6 +54,7 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
   const secrets: string[] = [] // that it has issued or was sent
   const counts = { registrations: 0, refreshes: 0, revocations: 0 }
   let origin = ''
+  let refusal: LoudRefusal | undefined
 
   const issue = ({ user, scope }: Pick<Issued, 'user' | 'scope'>) => {
     const [accessToken, refreshToken] = [`at-${user}-${randomUUID()}`, `rt-${user}-${randomUUID()}`]
@@ -130,7 +136,7 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
       .writeHead(status, {
         'www-authenticate': `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource${path}"${more}`,
       })
-      .end()
+      .end(isLoud ? `refused ${more}` : undefined)
   }
 
   const protect = (body: Buffer, request: IncomingMessage, response: ServerResponse): void => {
@@ -140,7 +146,8 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
     const isKnown = found !== undefined && found.expires > Date.now()
     if (!isKnown && !(bearer === undefined && isOpen(message))) {
       refused.push({ token: bearer, method: message.method })
-      return challenge(response, 401, bearer === undefined ? '' : ', error="invalid_token"')
+      const said = isLoud ? `, error_description="${bearer} is not valid"` : ''
+      return challenge(response, 401, bearer === undefined ? '' : `, error="invalid_token"${said}`)
     }
     const scope = scopeOf(message)
     if (scope !== undefined && !found?.scope.split(' ').includes(scope))
@@ -164,11 +171,12 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
         case `/.well-known/oauth-protected-resource${path}`:
           return send(response, 200, { resource: `${origin}${path}`, authorization_servers: [origin] })
         case '/.well-known/oauth-authorization-server':
-          return send(response, 200, metadataOf(origin))
+          return send(response, 200, { ...metadataOf(origin), ...options.metadata })
         case '/authorize':
           return authorize(url.searchParams, request, response)
         case '/token':
-          return token(form, response)
+          secrets.push(decodedCredentials(request.headers.authorization))
+          return refusal ? refusal(sentSecrets(form, request), response) : token(form, response)
         case '/register':
           return register(body.toString(), response)
         case '/revoke':
@@ -193,6 +201,10 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
       access.clear()
       if (isAll) refresh.clear()
     },
+    /** Token requests are refused in this way from now on. */
+    refuseLoudly: (next: LoudRefusal | undefined): void => {
+      refusal = next
+    },
     close: () =>
       new Promise<void>(resolve => {
         server.close(() => resolve())
@@ -200,6 +212,18 @@ export const startLoginSite = async (options: LoginSiteOptions) => {
       }),
   }
 }
+
+/** What a token request proves itself with. */
+const sentSecrets = (form: URLSearchParams, { headers }: IncomingMessage): string =>
+  [...SECRET_FIELDS.flatMap(name => form.get(name) ?? []), decodedCredentials(headers.authorization)].join(' ')
+
+const SECRET_FIELDS = ['code', 'code_verifier', 'refresh_token', 'client_secret', 'client_assertion', 'assertion']
+
+/** The secret of a client in a Basic header. */
+const decodedCredentials = (authorization = ''): string =>
+  Buffer.from(authorization.replace(/^Basic /, ''), 'base64')
+    .toString()
+    .split(':')[1] ?? ''
 
 const metadataOf = (origin: string): object => ({
   issuer: origin,
