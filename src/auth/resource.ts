@@ -28,6 +28,11 @@ export const createProtectedResource = ({ auth, listen: { publicUrl, host = '' }
   const isOAuth = acceptsOAuth(auth)
   const rules = [...(auth.scopes ?? [])]
   const baseScopes = rules.filter(([, { tools }]) => tools === undefined).map(([name]) => name)
+  /**
+   * Those that clients hold already are the last: mcp-remote takes a challenge with all scopes in the order of the document for
+   * its own request, and asks for the former scopes again.
+   */
+  const supportedScopes = [...rules.map(([name]) => name).filter(name => !baseScopes.includes(name)), ...baseScopes]
 
   /** Where it listens first: there are its documents, and there is its authorization server. */
   const names = isLoopback(host) ? [host.includes(':') ? `[${host}]` : host, ...LOOPBACK_NAMES] : LOOPBACK_NAMES
@@ -92,7 +97,7 @@ export const createProtectedResource = ({ auth, listen: { publicUrl, host = '' }
       return {
         resource: `${origin}${name.replace(/\/$/, '')}`,
         authorization_servers: auth.server ? [origins()[0]] : [...(auth.issuers?.values() ?? [])].map(({ url }) => url),
-        ...(rules.length > 0 && { scopes_supported: rules.map(([scope]) => scope) }),
+        ...(rules.length > 0 && { scopes_supported: supportedScopes }),
         bearer_methods_supported: ['header'],
         resource_name: 'Dragoman',
       }

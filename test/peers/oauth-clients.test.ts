@@ -132,7 +132,7 @@ describe('clients that log in at the embedded authorization server, in Chromium'
       if (round === 'refresh') spoilAccessTokens(config)
       const bridge = startMcpRemote(installed.folder, `${gateway.origin}/mcp`, port, config)
       try {
-        if (round === 'first') await visit(new URL(await bridge.link), `http://127.0.0.1:${port}/`)
+        if (round === 'first') await visit(new URL(await bridge.link()), `http://127.0.0.1:${port}/`)
         await bridge.connected
         const { content } = await bridge.client.callTool({ name: 'example-ping' })
         expect(JSON.stringify(content)).toContain('pong')
@@ -144,6 +144,26 @@ describe('clients that log in at the embedded authorization server, in Chromium'
     }
     expect(refreshTokens[1]).toBe(refreshTokens[0])
     expect(refreshTokens[2]).not.toBe(refreshTokens[1])
+  })
+
+  step('mcp-remote gets another scope when a tool needs it, and makes the call then', async () => {
+    const installed = await install(identityProvider().recipe)
+    if (installed.kind === 'skipped') return void process.stderr.write(`skipped: ${installed.reason}\n`)
+    const port = await freePort()
+    const config = join(folder, 'mcp-remote-scopes')
+    const bridge = startMcpRemote(installed.folder, `${gateway.origin}/mcp`, port, config)
+    const open = async (number: number) => visit(new URL(await bridge.link(number)), `http://127.0.0.1:${port}/`)
+    try {
+      await open(0)
+      await bridge.connected
+      expect(keptTokens(config)[0]?.tokens.scope).toBe('mcp')
+      const call = bridge.client.callTool({ name: 'example-echo', arguments: { message: 'hello' } })
+      await open(1)
+      expect(JSON.stringify((await call).content)).toContain('Echo: hello')
+      expect(keptTokens(config)[0]?.tokens.scope?.split(' ').sort()).toEqual(['mcp', 'mcp:write'])
+    } finally {
+      await bridge.close()
+    }
   })
 
   step('a revoked token ends what was granted by it', async () => {

@@ -64,7 +64,7 @@ describe('a client without a token', () => {
     expect((await get(metadata)).json).toEqual({
       resource: `${origin}/mcp`,
       authorization_servers: [issuer.url],
-      scopes_supported: ['mcp', 'mcp:write', 'mcp:admin'],
+      scopes_supported: ['mcp:write', 'mcp:admin', 'mcp'],
       bearer_methods_supported: ['header'],
       resource_name: 'Dragoman',
     })

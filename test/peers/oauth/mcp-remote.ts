@@ -6,8 +6,8 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 /** `mcp-remote` as a client that only knows stdio starts it. */
 export interface RemoteBridge {
   readonly client: Client
-  /** The link that it wants to be opened. */
-  readonly link: Promise<string>
+  /** The link that it wants to be opened, or a later one. */
+  link(number?: number): Promise<string>
   /** Resolves when it has logged in and the client is connected. */
   readonly connected: Promise<void>
   /** Everything it has printed. */
@@ -15,7 +15,7 @@ export interface RemoteBridge {
   close(): Promise<void>
 }
 
-const LINK = /visiting:\s*(https?:\S+)/
+const LINKS = /visiting:\s*(https?:\S+)/g
 
 /** Starts mcp-remote of the installed folder before a URL; its logins are kept in `config`. */
 export const startMcpRemote = (folder: string, url: string, port: number, config: string): RemoteBridge => {
@@ -35,13 +35,22 @@ export const startMcpRemote = (folder: string, url: string, port: number, config
   })
   const client = new Client({ name: 'stdio-client', version: '1.0.0' })
   let output = ''
-  const link = new Promise<string>(resolve => {
-    transport.stderr?.on('data', (chunk: Buffer) => {
-      output += chunk
-      const [, found] = LINK.exec(output) ?? []
-      if (found) resolve(found)
-    })
+  const waiting = new Set<() => void>()
+  transport.stderr?.on('data', (chunk: Buffer) => {
+    output += chunk
+    for (const look of [...waiting]) look()
   })
+  const link = (number = 0): Promise<string> =>
+    new Promise(resolve => {
+      const look = (): void => {
+        const found = [...output.matchAll(LINKS)][number]?.[1]
+        if (found === undefined) return
+        waiting.delete(look)
+        resolve(found)
+      }
+      waiting.add(look)
+      look()
+    })
   const connected = client.connect(transport as Transport)
   connected.catch(() => undefined)
   return { client, link, connected, output: () => output, close: () => client.close() }
