@@ -82,4 +82,32 @@ describe('an issuer that leads a browser on to another one', () => {
     expect(client.document(id.pathname)).toMatchObject({ client_id: id.href, redirect_uris: [own] })
     expect(client.document('/oauth/client/')).toBeUndefined()
   })
+
+  /**
+   * Its metadata names the endpoints of the other one, and its registration gives out a client that it has registered there.
+   * What comes of it is a login at `good` that the user agrees to. It must be for the server of `evil`, and for nothing else.
+   */
+  test.each([
+    ['both endpoints', true],
+    ['the authorization endpoint only', false],
+  ])('and names %s of it as its own asks for tokens of its own server only', async (_, namesTokens) => {
+    const { good, evil, openEvil } = await start()
+    evil.settings.sendsIss = false
+    evil.metadata.authorization_endpoint = `${good.origin}/authorize`
+    if (namesTokens) evil.metadata.token_endpoint = `${good.origin}/token`
+    const { call, logins } = await openEvil()
+    const asked = await call('ada')
+    const page = asked.kind === 'login' ? await logins.open(asked.link.id, { principal: 'ada' }) : undefined
+    if (page?.kind !== 'redirect') throw new Error('no redirect')
+    const query = new URL(page.url).searchParams
+    const own = callbackUri(ORIGIN, { issuer: evil.issuer(), sendsIssuer: false })
+    expect(page.url.startsWith(`${good.origin}/authorize?`)).toBe(true)
+    expect(query.get('redirect_uri')).toBe(own) // no client of the gateway at `good` has it
+    const resource = query.get('resource') ?? ''
+    const served = await fetch(resource, { method: 'POST', body: '{}' })
+    expect(served.headers.get('www-authenticate')).toContain('Bearer') // the server of `evil`
+    await logins.finish(await authorize(page.url), { principal: 'ada', cookie: page.cookie })
+    const redeemed = [...good.requests, ...evil.requests].filter(({ path }) => path === '/token')
+    expect(redeemed.map(({ form }) => form.get('resource'))).toEqual([resource])
+  })
 })

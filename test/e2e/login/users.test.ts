@@ -26,6 +26,14 @@ const startWithUsers = async (url: string) => {
   return { ...gateway, ada, ben }
 }
 
+/** Where the authorization server sends the browser of a user back to, who is signed in at the gateway. */
+const callbackOf = async (browser: ReturnType<typeof createBrowser>, link: string, token: string): Promise<string> => {
+  const [, handle = ''] = /name="handle" value="([^"]+)"/.exec((await browser.open(link)).text) ?? []
+  await browser.submit(`${new URL(link).origin}/oauth/sign-in`, { handle, token })
+  const opened = await browser.send(link)
+  return (await browser.send(opened.headers.location ?? '')).headers.location ?? ''
+}
+
 test('a REST caller gets 424 with the link, and its result after the login', async () => {
   const site = await startSite(startV2)
   const { origin, ada } = await startWithUsers(site.url)
@@ -55,15 +63,25 @@ test('a link is of no use to another user, nor its callback in another browser',
   const stolen = await openAs(createBrowser('ben@site'), link, tokenOf(ben))
   expect(stolen.status).toBe(403)
   expect(stolen.text).toContain('This link belongs to another user; you are signed in as ben.')
-  // Ada begins, and Ben’s browser ends it.
+  // Ada begins, and Ben’s browser ends it: signed in as Ben, and then as no one.
   const adas = createBrowser('ada@site')
-  await openAs(adas, link, tokenOf(ada)) // signed in now, and logged in once
-  const next = (await act(origin, ben, 'echo')).body.error?.data.url ?? ''
+  const callback = await callbackOf(adas, link, tokenOf(ada))
   const bens = createBrowser('ben@site')
-  await bens.open(next)
-  const away = await openAs(createBrowser(), next, tokenOf(ben)) // not known to the authorization server
-  expect(away.status).toBeGreaterThanOrEqual(400)
-  expect(await act(origin, ben, 'echo')).toMatchObject({ status: 424 })
+  await openAs(bens, (await act(origin, ben, 'echo')).body.error?.data.url ?? '', tokenOf(ben))
+  for (const browser of [bens, createBrowser('ben@site')]) {
+    const ended = await browser.open(callback)
+    expect([ended.status, ended.text]).toEqual([403, expect.stringContaining('was started in another browser')])
+  }
+  expect(await act(origin, ada, 'echo')).toMatchObject({ status: 424 })
+  expect(await adas.open(callback)).toMatchObject({ status: 200, text: expect.stringContaining('Logged in') })
+  expect(await adas.open(callback)).toMatchObject({ status: 404 }) // once
+  for (const [user, name] of [
+    [ada, 'ada@site'],
+    [ben, 'ben@site'],
+  ] as const) {
+    expect(await act(origin, user, 'echo', { text: 'x' })).toMatchObject({ status: 200 })
+    expect(site.admitted.at(-1)?.user).toBe(name)
+  }
 })
 
 test('a call that needs another scope asks for one more login, and goes on', async () => {
