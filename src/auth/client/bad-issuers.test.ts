@@ -190,6 +190,59 @@ describe('an authorization server', () => {
   })
 })
 
+/** Everything here fits into the document that is read, and not into the record of a login. */
+describe('a member of 100 KB', () => {
+  const LONG = 'x'.repeat(100_000)
+  const MANY = Array.from({ length: 5000 }, (_, i) => `scope-number-${i}`)
+  type Started = Awaited<ReturnType<typeof start>>
+
+  const ofServer = (member: string, value: unknown) => (started: Started) => {
+    started.server.state.metadata[member] = value
+  }
+  const ofIssuer = (member: string, value?: unknown) => (started: Started) => {
+    started.issuer.metadata[member] = value ?? `${started.issuer.origin}/?${LONG}`
+  }
+  const ofRegistration = (member: string) => (started: Started) => {
+    const client = { client_id: 'a', client_secret: 'b', [member]: LONG }
+    started.issuer.answers.set('/register', (_, response) => sendJson(response, client, 201))
+  }
+
+  test.each<[string, (started: Started) => void]>([
+    ['the scopes of the server', ofServer('scopes_supported', MANY)],
+    ['one scope of the server', ofServer('scopes_supported', [LONG, 'read'])],
+    ['the resource', started => ofServer('resource', `${started.server.url}?${LONG}`)(started)],
+    ['the page for users', ofIssuer('authorization_endpoint')],
+    ['the token endpoint', ofIssuer('token_endpoint')],
+    ['the revocation endpoint', ofIssuer('revocation_endpoint')],
+    ['the algorithms', ofIssuer('token_endpoint_auth_signing_alg_values_supported', MANY)],
+    ['the id of a registration', ofRegistration('client_id')],
+    ['the secret of a registration', ofRegistration('client_secret')],
+    ['the scopes of a registration', ofRegistration('scope')],
+  ])('in %s is no fault of the store', async (_, change) => {
+    const started = await start()
+    change(started)
+    const asked = await started.call('ada')
+    if (asked.kind !== 'login') return expect(asked).toMatchObject({ kind: 'failed', reason: 'login_impossible' })
+    expect(await started.browse(asked.link.id)).toMatchObject({ kind: 'done' })
+    expect(await started.call('ada')).toMatchObject({ status: 200 })
+  })
+
+  test.each([
+    ['access_token', 502],
+    ['refresh_token', 200],
+    ['scope', 200],
+  ])('in %s of the tokens is no fault of the store', async (name, status) => {
+    const { issuer, call, browse, logins } = await start()
+    const tokens = { access_token: 'a', refresh_token: 'b', token_type: 'Bearer', expires_in: 3600, [name]: LONG }
+    issuer.answers.set('/token', (_, response) => sendJson(response, tokens))
+    const asked = await call('ada')
+    const page = asked.kind === 'login' ? await browse(asked.link.id) : undefined
+    if (status !== 200) return expect(page).toMatchObject({ kind: 'refused', status })
+    expect(page).toMatchObject({ kind: 'done' })
+    expect(await logins.status('github', 'ada')).toMatchObject({ kind: 'present' })
+  })
+})
+
 test('a link that is opened again because the browser did not come back is for a new client', async () => {
   const { issuer, call, logins, browse } = await start()
   const asked = await call('ada')

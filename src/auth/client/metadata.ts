@@ -1,5 +1,6 @@
 import type { DeclaredEndpoints } from '../../protocol/oauth.ts'
 import { isLoopback } from '../../std/host.ts'
+import { boundTexts } from './scopes.ts'
 
 /** A server as its protected-resource metadata describes it (RFC 9728). */
 export interface ResourceMetadata {
@@ -26,12 +27,17 @@ export interface IssuerMetadata {
 
 type Document = Readonly<Record<string, unknown>>
 
+const LONGEST_URL = 2000 // characters; what is longer is treated as if it was not there
+
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 const texts = (value: unknown): readonly string[] | undefined =>
-  Array.isArray(value) ? value.filter((each): each is string => typeof each === 'string' && each !== '') : undefined
+  Array.isArray(value)
+    ? boundTexts(value.filter((each): each is string => typeof each === 'string' && each !== ''))
+    : undefined
 const endpoint = (value: unknown): string | undefined => {
   const url = URL.parse(text(value) ?? '')
-  return url?.protocol === 'https:' || url?.protocol === 'http:' ? url.href : undefined
+  const isUsable = (url?.protocol === 'https:' || url?.protocol === 'http:') && url.href.length <= LONGEST_URL
+  return isUsable ? url.href : undefined
 }
 
 /** Undefined if the document describes no resource. */
@@ -92,7 +98,7 @@ export const declaredServer = ({ authorizationEndpoint, tokenEndpoint }: Declare
 /** Whether a resource covers a URL: the same origin, and the path or a folder above it. */
 export const coversUrl = (resource: string, serverUrl: string): boolean => {
   const [covering, url] = [URL.parse(resource), new URL(serverUrl)]
-  if (covering?.origin !== url.origin) return false
+  if (covering?.origin !== url.origin || resource.length > LONGEST_URL) return false
   const folder = covering.pathname.replace(/\/$/, '')
   return url.pathname === folder || url.pathname.startsWith(`${folder}/`)
 }

@@ -8,6 +8,7 @@ import { registrationRequest } from './client-metadata.ts'
 import type { DiscoveredIssuer } from './discover.ts'
 import { LOGIN_FAILURES, LoginProblem } from './messages.ts'
 import type { IssuerMetadata } from './metadata.ts'
+import { boundTexts } from './scopes.ts'
 import { encodeRecord, parseObject, type StoredClient } from './token-records.ts'
 import type { ClientMethod } from './token-request.ts'
 
@@ -100,7 +101,7 @@ export class ClientRegistry {
     const known = held && readRegistration(held.body)
     if (known && isUsable(known, request.scopes)) return known.client
     const wanted = new Set([...request.scopes, ...(discovery.scopes ?? []), ...(known?.asked ?? [])])
-    const asked = [...wanted].slice(0, MOST_SCOPES)
+    const asked = boundTexts([...wanted]).slice(0, MOST_SCOPES)
     const made = await this.#register(endpoint, discovery, request.redirectUri, asked)
     const body = encodeRecord(made)
     const options = { expires: made.expires, durable: true }
@@ -171,9 +172,10 @@ export const configuredMethod = (
   return isPostOnly ? 'client_secret_post' : 'client_secret_basic'
 }
 
-const CLIENT_ID = /^[\x20-\x7e]+$/ // RFC 6749, appendix A.1
+const CLIENT_ID = /^[\x20-\x7e]{1,2000}$/ // RFC 6749, appendix A.1; a longer one fits into no URL
+const LONGEST_SECRET = 4000
 
-/** Reads the answer to a registration; undefined if it has no client id. */
+/** Reads the answer to a registration; undefined if it has no client id that can be used. */
 const readReply = (
   document: Readonly<Record<string, unknown>>,
   requested: ClientMethod,
@@ -182,13 +184,14 @@ const readReply = (
   const { client_id: id, client_secret: secret, client_secret_expires_at: end, scope } = document
   if (typeof id !== 'string' || !CLIENT_ID.test(id)) return undefined
   const hasSecret = typeof secret === 'string' && secret !== ''
+  if (hasSecret && secret.length > LONGEST_SECRET) return undefined
   const stated = METHODS.find(method => method === document.token_endpoint_auth_method)
   const implied = requested === 'none' ? 'client_secret_basic' : requested
   const method = hasSecret ? (stated ?? implied) : 'none'
   return {
     client: { kind: 'registered', id, method, ...(hasSecret && { secret }) },
     asked,
-    scopes: typeof scope === 'string' ? splitScopes(scope) : undefined,
+    scopes: typeof scope === 'string' ? boundTexts(splitScopes(scope)) : undefined,
     expires: hasSecret && typeof end === 'number' && end > 0 ? Math.floor(end * 1000) : NEVER,
   }
 }

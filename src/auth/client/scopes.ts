@@ -10,6 +10,17 @@ interface ScopeSources {
 }
 
 const OFFLINE = 'offline_access' // a refresh token (OpenID Connect)
+const MOST_CHARACTERS = 8000 // of a list that another party writes: it becomes part of a URL, and of a record
+
+/** The texts of a list until they are too long for a record; one that is too long itself is left out. */
+export const boundTexts = (list: readonly string[]): readonly string[] => {
+  let left = MOST_CHARACTERS
+  return list.filter(each => {
+    if (each.length >= left) return false
+    left -= each.length + 1
+    return true
+  })
+}
 
 const union = (...lists: (readonly string[] | undefined)[]): readonly string[] => [
   ...new Set(lists.flatMap(list => list ?? [])),
@@ -25,7 +36,7 @@ export const chooseScopes = (sources: ScopeSources): readonly string[] => {
   const { configured, challenge, supported, requestedBefore, offered } = sources
   const asked = challenge && challenge.scopes.length > 0 ? challenge.scopes : undefined
   const wanted = configured ? union(configured, isStepUp(challenge) ? asked : []) : (asked ?? supported ?? [])
-  return union(requestedBefore, wanted, offered?.includes(OFFLINE) ? [OFFLINE] : [])
+  return union(boundTexts(union(requestedBefore, wanted)), offered?.includes(OFFLINE) ? [OFFLINE] : [])
 }
 
 /** Whether the user must be asked again, because some servers grant offline access only then. */

@@ -2,6 +2,7 @@ import { codeText, isErrorCode, isTemporary } from '../error-codes.ts'
 import { FetchFailed, type FetchResponse, type GuardedFetch, readJsonObject } from '../fetch/guarded-fetch.ts'
 import { splitScopes } from './challenge.ts'
 import { createClientAssertion } from './client-assertion.ts'
+import { boundTexts } from './scopes.ts'
 
 /** The gateway as a client of an authorization server. */
 export interface OAuthIdentity {
@@ -54,7 +55,8 @@ export class TokenUnavailable extends Error {
   }
 }
 
-const TOKEN = /^[\x21-\x7e]+$/ // what a header can carry
+const TOKEN = /^[\x21-\x7e]{1,16000}$/ // what a header can carry
+const LONGEST_REFRESH = 16_000 // characters; without the token, the user logs in again when the access token ends
 const SKEW_MS = 20_000
 const NO_EXPIRY = /^(0|)$/
 
@@ -155,12 +157,12 @@ const refusalOf = (
 const readTokens = (document: Document, issuer: string): GrantedTokens => {
   const { access_token: access, refresh_token: refresh, expires_in: seconds, scope, token_type: type } = document
   if (typeof access !== 'string' || !TOKEN.test(access))
-    throw new TokenUnavailable(`${issuer} answered without an access token`, 200)
+    throw new TokenUnavailable(`${issuer} answered without an access token that can be used`, 200)
   return {
     access,
-    refresh: typeof refresh === 'string' && refresh !== '' ? refresh : undefined,
+    refresh: typeof refresh === 'string' && refresh !== '' && refresh.length <= LONGEST_REFRESH ? refresh : undefined,
     lifetimeMs: lifetimeOf(seconds),
-    scopes: typeof scope === 'string' ? splitScopes(scope) : undefined,
+    scopes: typeof scope === 'string' ? boundTexts(splitScopes(scope)) : undefined,
     tokenType: typeof type === 'string' ? type.toLowerCase() : 'bearer',
   }
 }
