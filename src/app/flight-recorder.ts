@@ -1,6 +1,6 @@
 import type { EventPublisher } from '../admin/event-feed.ts'
 import { DEFAULT_RECORDER } from '../config/recorder.ts'
-import type { ServerConfig, Snapshot } from '../config/snapshot.ts'
+import type { Issuer, ServerConfig, Snapshot } from '../config/snapshot.ts'
 import { FlightRecorder } from '../observe/recorder/flight-recorder.ts'
 import { openRecorder, type RecorderAccess } from '../observe/recorder/recorder-access.ts'
 import { createRedactor } from '../observe/recorder/redact.ts'
@@ -10,6 +10,7 @@ import type { RecordingSummary } from '../protocol/recording.ts'
 interface FlightRecorderOptions {
   readonly current: () => Snapshot
   readonly localSecret: () => string | undefined
+  readonly loginTokens: () => readonly string[] // with which users are logged in to servers
   readonly events: () => EventPublisher
 }
 
@@ -34,28 +35,32 @@ const publishTo =
     if (rows.length > 0) events().publish('recording', rows)
   }
 
+const TOKENS_MS = 1000
+const MOST_TOKENS = 1000 // each text is searched for all
+
 /** The secrets that the gateway itself knows: they are hidden wherever they occur. Read again for another configuration. */
-const createSecretList = ({ current, localSecret }: FlightRecorderOptions): (() => readonly string[]) => {
+const createSecretList = ({ current, localSecret, loginTokens }: FlightRecorderOptions): (() => readonly string[]) => {
   const kindOfName = createNameClassifier([])
   const isSecret = (name: string): boolean => kindOfName(name) !== 'plain'
-  let known: { readonly of: Snapshot; readonly secrets: readonly string[] } | undefined
+  let known: { readonly of: Snapshot; readonly until: number; readonly secrets: readonly string[] } | undefined
   return () => {
     const snapshot = current()
-    if (known?.of !== snapshot) {
-      const issuers = [...(snapshot.auth?.issuers?.values() ?? [])]
-      const configured = [
-        ...[...snapshot.servers.values()].flatMap(server => [
-          ...secretsOf(server, isSecret),
-          ...oauthSecretsOf(server),
-        ]),
-        ...issuers.flatMap(({ clientSecret, introspection }) => [clientSecret, introspection?.clientSecret]),
-      ]
-      known = { of: snapshot, secrets: [...new Set(configured.filter(secret => secret !== undefined))] }
-    }
-    const own = localSecret()
-    return own === undefined ? known.secrets : [own, ...known.secrets]
+    if (known?.of === snapshot && Date.now() < known.until) return known.secrets
+    const secrets = [
+      localSecret(),
+      ...[...snapshot.servers.values()].flatMap(server => [...secretsOf(server, isSecret), ...oauthSecretsOf(server)]),
+      ...[...(snapshot.auth?.issuers?.values() ?? [])].flatMap(issuerSecretsOf),
+      ...loginTokens().slice(-MOST_TOKENS),
+    ].filter(secret => secret !== undefined)
+    known = { of: snapshot, until: Date.now() + TOKENS_MS, secrets: [...new Set(secrets)] }
+    return known.secrets
   }
 }
+
+const issuerSecretsOf = ({ clientSecret, introspection }: Issuer): (string | undefined)[] => [
+  clientSecret,
+  introspection?.clientSecret,
+]
 
 /** Headers of a remote server, the query of an API, and those variables of a process whose names say so. */
 const secretsOf = (server: ServerConfig, isSecret: (name: string) => boolean): string[] => {

@@ -84,6 +84,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const { flight, access: recorder } = createFlightRecorder(snapshot, {
     current: () => runtime.snapshot,
     localSecret: () => inbound.localSecret,
+    loginTokens: () => serverOAuth.tokensInUse(),
     events: () => events,
   })
   const observability = await openObservability(snapshot, {

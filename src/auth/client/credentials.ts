@@ -74,6 +74,11 @@ export class Credentials implements ServerCredentials {
     return this.#listeners.add(listener)
   }
 
+  /** The tokens in memory. */
+  tokensInUse(): readonly string[] {
+    return this.#options.tokens.inUse()
+  }
+
   declare(endpoints: DeclaredEndpoints): void {
     this.#options.discovery.declare(endpoints)
   }

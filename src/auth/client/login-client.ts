@@ -50,6 +50,8 @@ export interface LoginClient {
   /** The credentials of a server; undefined if its entry uses no OAuth. The same ones for the same entry. */
   credentialsFor(server: OAuthEntryServer): ServerCredentials | undefined
   readonly logins: Logins
+  /** The tokens of servers in memory: what must not be shown. */
+  tokensInUse(): readonly string[]
   /** The gateway's client metadata document at a path; undefined if there is none, or no authorization server could fetch it. */
   document(path: string): Readonly<Record<string, unknown>> | undefined
   close(): void
@@ -123,6 +125,7 @@ export const createLoginClient = (options: LoginClientOptions): LoginClient => {
     logins: new ServerLogins({
       ...{ store, fetch, steps, registry, changes, serverOf: find, credentialsOf, writeAudit, log },
     }),
+    tokensInUse: () => [...known.values()].flatMap(({ credentials }) => credentials.tokensInUse()),
     document: path => clientDocument(origin(), path),
     close: () => {
       stopSweeping()

@@ -115,6 +115,12 @@ export class ServerTokens {
     return result
   }
 
+  /** The tokens in memory. */
+  inUse(): readonly string[] {
+    const tokens = this.#cached.values().flatMap(({ record }) => [record?.access, record?.refresh])
+    return tokens.filter(token => token !== undefined)
+  }
+
   /** A login came or went. */
   drop(change: LoginChange | undefined): void {
     this.#version++

@@ -117,8 +117,11 @@ const loud: SecretFlow = async world => {
   expect((await act(ada, 'echo__any')).status).toBeGreaterThanOrEqual(400)
 }
 
-/** A user, or a model, that repeats the secrets of the configuration in a call. */
-const repeated: SecretFlow = async ({ request, ada, known }) => {
+/** A user, a model or a server that repeats the secrets of the configuration, and of the login. */
+const repeated: SecretFlow = async ({ request, ada, known, peers }) => {
+  const token = peers.documents.secrets.findLast(secret => secret.startsWith('at-'))
+  const echoed = await request('POST', '/actions/default/documents__echo', ada, { text: `it is ${token}` })
+  expect(JSON.stringify(echoed.body)).toContain(token)
   const { pem, header, issuer, configured, machine, workload, reports } = known
   for (const text of [pem, header, issuer, configured, machine, workload, reports]) {
     const { status } = await request('POST', '/actions/default/machine__echo', ada, { text: `it is ${text}` })
@@ -135,5 +138,5 @@ export const SERVER_FLOWS: Readonly<Record<string, SecretFlow>> = {
   'login by the owner for a user': byOwner,
   'client credentials with a secret and with a key, JWT bearer': machines,
   'servers that repeat what they were sent': loud,
-  'calls with secrets of the configuration in them': repeated,
+  'calls and results with secrets in them': repeated,
 }
