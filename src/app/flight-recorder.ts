@@ -36,7 +36,7 @@ const publishTo =
   }
 
 const TOKENS_MS = 1000
-const MOST_TOKENS = 1000 // each text is searched for all
+const MOST_TOKENS = 100 // of those used last: each text is searched for all of them
 
 /** The secrets that the gateway itself knows: they are hidden wherever they occur. Read again for another configuration. */
 const createSecretList = ({ current, localSecret, loginTokens }: FlightRecorderOptions): (() => readonly string[]) => {
