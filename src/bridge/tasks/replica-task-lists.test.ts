@@ -6,7 +6,15 @@ import { type KnownTask, ReplicaTaskLists } from './replica-task-lists.ts'
 const taskOf = (at: number): KnownTask => ({
   id: `task-${at}`,
   origin: { server: 'far', tool: 'ü'.repeat(100), workspace: 'default', principal: at % 2 ? 'ann' : undefined },
-  state: { status: 'working', message: '😀'.repeat(500), createdAt: at, updatedAt: at, ttlMs: 1000, pollMs: 1000 },
+  state: {
+    status: 'working',
+    message: '😀'.repeat(500),
+    createdAt: at,
+    updatedAt: at,
+    ttlMs: 1000,
+    pollMs: 1000,
+    hasToolFailed: at % 3 === 0,
+  },
 })
 
 beforeEach(() => void vi.useFakeTimers())
