@@ -42,6 +42,7 @@ export const bundleProgram = async () => {
   await writeFile(join(target, 'licenses.txt'), await licensesOf(Object.keys(metafile.inputs)))
   await checkPlaces(Object.keys(metafile.outputs))
   await checkPackages(Object.keys(metafile.outputs))
+  checkStart(metafile.outputs)
 }
 
 /** Modules find files as from src/<folder>/: code in another depth than that of dist/chunks/ would find none. */
@@ -57,4 +58,18 @@ const checkPackages = async outputs => {
     const [line] = /^export default require_\w+\(\);$/m.exec(await readFile(join(root, path), 'utf8')) ?? []
     if (line) throw new Error(`${path} is a package that is imported when it is needed (${line}): import it statically`)
   }
+}
+
+/** Large packages that a gateway with plain servers does not need: modules that use them are imported when they are needed. */
+const LATE = ['node_modules/undici/']
+
+const checkStart = outputs => {
+  const entry = Object.keys(outputs).find(path => outputs[path].entryPoint === 'src/app/gateway.ts')
+  const loaded = new Set([entry])
+  for (const path of loaded)
+    for (const { path: next, kind } of outputs[path]?.imports ?? []) if (kind === 'import-statement') loaded.add(next)
+  const inputs = [...loaded].flatMap(path => Object.keys(outputs[path]?.inputs ?? {}))
+  const early = inputs.find(input => LATE.some(late => input.startsWith(late)))
+  if (early)
+    throw new Error(`${early} would be loaded with every start: import the module that uses it when it is needed`)
 }

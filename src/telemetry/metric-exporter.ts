@@ -3,7 +3,7 @@ import type { ExportHealth } from './export-health.ts'
 import type { MetricFamily } from './metrics-reader.ts'
 import { encodeMetrics, type TelemetrySource } from './otlp-json.ts'
 import { encodeFamilies, encodeProcess } from './otlp-metrics.ts'
-import { type OtlpTarget, postOtlp } from './otlp-post.ts'
+import type { OtlpTarget } from './otlp-post.ts'
 
 interface MetricExporterOptions {
   readonly target: OtlpTarget
@@ -45,6 +45,7 @@ export class MetricExporter {
     const { target, source, read, health } = this.#options
     const times = { startUs: this.#startUs, nowUs: Date.now() * 1000 }
     const metrics = [...encodeFamilies(read(), times), ...encodeProcess(times)]
+    const { postOtlp } = await import('./otlp-post.ts') // with undici, which most gateways need not load
     health.record('metrics', await postOtlp(target, encodeMetrics(source(), metrics)))
   }
 }

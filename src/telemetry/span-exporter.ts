@@ -1,7 +1,7 @@
 import { backoffMs, within } from '../std/time.ts'
 import type { ExportHealth } from './export-health.ts'
 import { encodeTraces, type TelemetrySource } from './otlp-json.ts'
-import { type OtlpTarget, postOtlp } from './otlp-post.ts'
+import type { OtlpTarget } from './otlp-post.ts'
 
 /** How spans are collected before they are sent. */
 export interface BatchOptions {
@@ -69,6 +69,7 @@ export class SpanExporter {
     const { target, source, batch, health } = this.#options
     while (this.#queue.length > 0) {
       const spans = this.#queue.slice(0, batch.maxBatch)
+      const { postOtlp } = await import('./otlp-post.ts') // with undici, which most gateways need not load
       const outcome = await postOtlp(target, encodeTraces(source(), spans))
       health.record('traces', outcome)
       if (outcome.kind === 'failed') return this.#retryLater(outcome.retryMs)

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Agent } from 'undici'
-import { ADDRESS_REFUSED } from '../../std/guarded-connector.ts'
+import { ADDRESS_REFUSED, type Destination } from '../../std/guarded-connector.ts'
+import type { FetchAgent } from './fetch-agent.ts'
 import { type FetchReach, type ReachOptions, ReachRules } from './reach.ts'
 
 /** One request to an address that other parties may have named: metadata, keys, client documents, token endpoints. */
@@ -37,22 +37,21 @@ export interface GuardedFetchOptions extends ReachOptions {
 
 const MOST_BYTES = 256 * 1024
 const TIMEOUT_MS = 10_000
-const IDLE_MS = 4000 // of a connection
 
 /** Fetches small documents from addresses that the gateway does not trust; `close` ends requests in flight. */
 export const createGuardedFetch = (options: GuardedFetchOptions = {}) => {
   const { timeoutMs = TIMEOUT_MS } = options
   const rules = new ReachRules(options)
-  const agents = new Map<FetchReach, Agent>()
+  const agents = new Map<FetchReach, FetchAgent>()
 
-  const agentFor = ({ Agent: UndiciAgent, buildGuardedConnector }: Undici, reach: FetchReach): Agent => {
-    const connect = () =>
-      buildGuardedConnector({
-        connectMs: timeoutMs,
-        lookup: options.lookup,
-        refusalOf: to => rules.refusal(reach, to),
-      })
-    const agent = agents.get(reach) ?? new UndiciAgent({ connect: connect(), keepAliveTimeout: IDLE_MS })
+  const agentFor = async (reach: FetchReach): Promise<FetchAgent> => {
+    const { FetchAgent: Agent } = await import('./fetch-agent.ts')
+    const guard = {
+      connectMs: timeoutMs,
+      lookup: options.lookup,
+      refusalOf: (to: Destination) => rules.refusal(reach, to),
+    }
+    const agent = agents.get(reach) ?? new Agent(guard)
     agents.set(reach, agent)
     return agent
   }
@@ -67,15 +66,12 @@ export const createGuardedFetch = (options: GuardedFetchOptions = {}) => {
       throw new FetchFailed('refused', `${nameOf(url)} is not encrypted (use https:)`)
     const signal = AbortSignal.timeout(timeoutMs)
     try {
-      const undici = await loadUndici()
-      const response = await undici.request(url, {
-        dispatcher: agentFor(undici, reach),
+      const agent = await agentFor(reach)
+      const response = await agent.send(url, {
         method,
         headers: { accept: 'application/json', 'user-agent': 'dragoman', ...headers },
         body: body ?? null,
         signal,
-        headersTimeout: 0, // the signal ends it
-        bodyTimeout: 0,
       })
       const read = await readBody(response.body, url)
       return { status: response.statusCode, headers: response.headers, body: read }
@@ -92,17 +88,6 @@ export const createGuardedFetch = (options: GuardedFetchOptions = {}) => {
   }
   return { fetch, close }
 }
-
-/** It takes 60 ms of CPU to load, and most gateways fetch nothing. */
-const loadUndici = async () => {
-  const [{ Agent, request }, { buildGuardedConnector }] = await Promise.all([
-    import('undici'),
-    import('../../std/undici-connector.ts'),
-  ])
-  return { Agent, request, buildGuardedConnector }
-}
-
-type Undici = Awaited<ReturnType<typeof loadUndici>>
 
 const SHOWN = 200
 
