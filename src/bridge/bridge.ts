@@ -142,7 +142,8 @@ export const createBridge = (options: BridgeOptions): Bridge => {
     }
 
     const open = (caller: Caller): Promise<Peer> => openPeer(caller).then(peer => connect(caller, peer))
-    const { calls, serve } = tasks.at(server, open)
+    const isElsewhere = async (caller: Caller): Promise<boolean> => (await openPeer(caller)).isReplica === true
+    const { calls, serve } = tasks.at(server, open, isElsewhere)
 
     return {
       listen,

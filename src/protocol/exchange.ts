@@ -187,6 +187,9 @@ export const withDispatch = (peer: Peer, dispatch: Dispatch): Peer => {
     get runsTasks() {
       return peer.runsTasks === true
     },
+    get isReplica() {
+      return peer.isReplica === true
+    },
     dispatch,
     ...(hold && { hold }),
   }

@@ -61,7 +61,11 @@ export const createBridgeTasks = ({ questionTtlMs, tasks: given, home }: TasksOf
     },
   })
 
-  const at = (server: string, open: (caller: Caller) => Promise<Peer>): ServerTasks => {
+  const at = (
+    server: string,
+    open: (caller: Caller) => Promise<Peer>,
+    isElsewhere: (caller: Caller) => Promise<boolean>,
+  ): ServerTasks => {
     const forward: Dispatch = exchange =>
       void open(exchange.caller)
         .then(peer => {
@@ -78,7 +82,7 @@ export const createBridgeTasks = ({ questionTtlMs, tasks: given, home }: TasksOf
       }
       calls.resume(task, serverTask, exchange, forward)
     })
-    const serve = createTaskServer({ server, tasks, handles, started, forward })
+    const serve = createTaskServer({ server, tasks, handles, started, forward, isElsewhere })
     servers.set(server, serve)
     return { calls, serve }
   }

@@ -22,6 +22,8 @@ interface ServeTasksOptions {
   readonly started: StartedTasks
   /** Sends a request to the server itself. */
   readonly forward: Dispatch
+  /** Whether another replica sends the requests of this caller to the server. It knows tasks by the names that clients have. */
+  readonly isElsewhere: (caller: Caller) => Promise<boolean>
 }
 
 const PREFIX = 'tasks/'
@@ -31,7 +33,7 @@ type Handler = (exchange: Exchange, handle: TaskHandle, name: string, options: S
 
 /** Makes the function that answers requests about tasks of one server; it returns false for other requests. */
 export const createTaskServer = (options: ServeTasksOptions) => {
-  const { server, handles, started, forward } = options
+  const { server, handles, started, forward, isElsewhere } = options
 
   const handle = async (exchange: Exchange): Promise<void> => {
     const { caller, method, params } = exchange
@@ -47,7 +49,8 @@ export const createTaskServer = (options: ServeTasksOptions) => {
     if (name === undefined) return fail(exchange, rpcError('invalidParams', 'taskId must be a string'))
     const opened = handles.openFor(caller, name)
     if (opened?.server !== server) return fail(exchange, UNKNOWN_TASK)
-    if (opened.kind === 'server') return forward(forwardedRequest(exchange, opened.id))
+    if (opened.kind === 'server')
+      return forward((await isElsewhere(caller)) ? exchange : forwardedRequest(exchange, opened.id))
     await HANDLERS[method]?.(exchange, opened, name, options)
   }
 

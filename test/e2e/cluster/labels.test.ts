@@ -5,6 +5,7 @@ import { textOf } from '../../support/client.ts'
 import { connectV1 } from '../../support/client-v1.ts'
 import { connectV2 } from '../../support/client-v2.ts'
 import { startReplicas } from '../../support/replicas.ts'
+import { modernClient } from '../../support/task-client.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -66,4 +67,15 @@ test('the sessions of legacy clients have a process each with "share": "session"
   closing.push(one.close, two.close)
   const texts = [await one.call('count'), await two.call('count'), await one.call('count')].map(textOf)
   expect(texts.map(text => text.split(' ')[1])).toEqual(['1', '1', '2'])
+})
+
+test('a task of a server that runs on one replica is known at all', async () => {
+  const demo: ServerConfig = { name: 'demo', disabled: false, on: 'gpu', kind: 'builtin', builtin: 'demo' }
+  const { replicas } = await open([0], demo)
+  const clients = replicas.map(({ url }) => modernClient(url))
+  for (const client of clients) {
+    const { taskId } = await client.ask('tools/call', { name: 'slow_compute', arguments: { seconds: 0 } })
+    expect(typeof taskId).toBe('string')
+    for (const other of clients) expect(await other.over(taskId)).toMatchObject({ taskId, status: 'completed' })
+  }
 })
