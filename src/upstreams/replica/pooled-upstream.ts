@@ -25,9 +25,12 @@ const MOST_MISSES = 4
 export const withPoolHomes = (options: PooledOptions): Upstream => {
   const { server, upstream, keyOf, homes, replicas, dispatch } = options
 
+  /** The key of the session that the caller shares; undefined if it is served where it is. */
+  const sharedKeyOf = (caller: Caller): string | undefined =>
+    caller.session !== undefined || caller.isHealthCheck || !isModern(caller.revision) ? undefined : keyOf(caller)
+
   const open = (caller: Caller, sessionIndex = 0): Promise<Peer> => {
-    const isOwn = sessionIndex > 0 || caller.session !== undefined || caller.isHealthCheck || !isModern(caller.revision)
-    const key = isOwn ? undefined : keyOf(caller)
+    const key = sessionIndex > 0 ? undefined : sharedKeyOf(caller)
     if (key === undefined) return upstream.open(caller, sessionIndex)
     const id = poolId(server, key)
     const home = homes.locate(id)
@@ -65,6 +68,12 @@ export const withPoolHomes = (options: PooledOptions): Upstream => {
     failWith(exchange, new UpstreamFailure(server, { reason: 'replica_unreachable', text }))
   }
 
+  /** Where no home has to be looked for, a call costs what it does without replicas. */
+  const knownPeer = (caller: Caller): Peer | undefined => {
+    const key = sharedKeyOf(caller)
+    return key === undefined || homes.holds(poolId(server, key)) ? upstream.knownPeer?.(caller) : undefined
+  }
+
   const { probe } = upstream
-  return { open, ...(probe && { probe: probe.bind(upstream) }), close: () => upstream.close() }
+  return { open, knownPeer, ...(probe && { probe: probe.bind(upstream) }), close: () => upstream.close() }
 }
