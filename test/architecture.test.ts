@@ -26,7 +26,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   upstreams: ['protocol', 'wire', 'stores', 'config', 'auth'],
   servers: ['protocol', 'wire', 'stores', 'text'],
   doctor: ['upstreams', 'config', 'protocol', 'wire'],
+  workers: ['stores'],
   app: [
+    'workers',
     'admin',
     'fronts',
     'workspace',
@@ -44,7 +46,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'protocol',
     'wire',
   ],
-  cli: ['doctor', 'upstreams', 'servers', 'auth', 'stores', 'config', 'protocol', 'wire'],
+  cli: ['workers', 'doctor', 'upstreams', 'servers', 'auth', 'stores', 'config', 'protocol', 'wire'],
 }
 const EVERYTHING = ['main.ts', 'index.ts']
 

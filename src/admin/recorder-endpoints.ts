@@ -21,8 +21,9 @@ interface RecordingFilter {
 export interface RecorderEndpointsOptions {
   readonly version: string
   readonly replica: () => string | undefined // undefined: there are no others
+  /** Several processes of one gateway answer together, after a while. */
   readonly recorder: {
-    state(): Omit<RecorderState, 'replica'>
+    state(): Awaitable<Omit<RecorderState, 'replica'>>
     query(
       filter: RecordingFilter,
       limit: number,
@@ -32,12 +33,14 @@ export interface RecorderEndpointsOptions {
       readonly next?: number | undefined
       readonly isPartial: boolean
     }>
-    find(id: string): Recording | undefined
-    orderOf(id: string): number | undefined
-    switchTo(isOn: boolean): void
-    clear(): void
+    find(id: string): Awaitable<Recording | undefined>
+    orderOf(id: string): Awaitable<number | undefined>
+    switchTo(isOn: boolean): Awaitable<void>
+    clear(): Awaitable<void>
   }
 }
+
+type Awaitable<T> = T | Promise<T>
 
 const MEDIA = 'application/x-ndjson'
 const DEFAULT_LIMIT = 100
@@ -67,32 +70,32 @@ const FORGOTTEN =
 /** The endpoints of the flight recorder. Viewers see which calls were made, and owners what was said. */
 export const createRecorderEndpoints = (options: RecorderEndpointsOptions): readonly AdminEndpoint[] => {
   const { recorder, replica, version } = options
-  const state = (): RecorderState => {
+  const state = async (): Promise<RecorderState> => {
     const name = replica()
-    return { ...recorder.state(), ...(name && { replica: name }) }
+    return { ...(await recorder.state()), ...(name && { replica: name }) }
   }
 
   const list = async ({ query, role }: AdminCall): Promise<RecordingList> => {
     const isOwner = role === 'owner'
     const limit = readLimit(query, DEFAULT_LIMIT, MAX_LIMIT)
-    const { recordings, next, isPartial } = await recorder.query(readFilter(query, recorder), limit, isOwner)
+    const { recordings, next, isPartial } = await recorder.query(await readFilter(query, recorder), limit, isOwner)
     return {
-      ...state(),
+      ...(await state()),
       recordings: isOwner ? recordings : recordings.map(({ error: _error, ...row }) => row),
       ...(next !== undefined && { next: String(next) }),
       isPartial,
     }
   }
 
-  const find = (id: string): Recording => {
-    const found = recorder.find(id)
+  const find = async (id: string): Promise<Recording> => {
+    const found = await recorder.find(id)
     if (found) return found
     throw new AdminError(404, `There is no recording ${JSON.stringify(id)}: ${FORGOTTEN}`)
   }
 
   const exportFile = async ({ query, response, signal }: AdminCall): Promise<void> => {
     const given = query.getAll('id')
-    for (const id of given) find(id)
+    for (const id of given) await find(id)
     const ids = given.length > 0 ? given : await selectAll(recorder, query)
     const [only, ...others] = ids
     response.writeHead(200, {
@@ -103,7 +106,7 @@ export const createRecorderEndpoints = (options: RecorderEndpointsOptions): read
     response.write(`${JSON.stringify(headerOf(version, replica()))}\n`)
     for (const id of ids) {
       if (signal.aborted) return
-      const recording = recorder.find(id) // a recording that was forgotten meanwhile is left out
+      const recording = await recorder.find(id) // a recording that was forgotten meanwhile is left out
       if (recording && !response.write(`${JSON.stringify(recording)}\n`))
         await once(response, 'drain', { signal }).catch(() => {})
     }
@@ -135,7 +138,7 @@ export const createRecorderEndpoints = (options: RecorderEndpointsOptions): read
         additionalProperties: false,
       },
       run: async ({ json }) => {
-        recorder.switchTo((await json()).get('isOn')?.asBoolean() === true)
+        await recorder.switchTo((await json()).get('isOn')?.asBoolean() === true)
         return state()
       },
     },
@@ -144,8 +147,8 @@ export const createRecorderEndpoints = (options: RecorderEndpointsOptions): read
       path: '/admin/recordings',
       access: 'owner',
       summary: 'Forgets all recordings',
-      run: () => {
-        recorder.clear()
+      run: async () => {
+        await recorder.clear()
         return state()
       },
     },
@@ -179,7 +182,7 @@ const selectAll = async (
   query: URLSearchParams,
 ): Promise<readonly string[]> => {
   const limit = readLimit(query, MAX_EXPORTED, MAX_EXPORTED)
-  const filter = readFilter(query, recorder)
+  const filter = await readFilter(query, recorder)
   const ids: string[] = []
   let before = filter.before
   do {
@@ -190,12 +193,12 @@ const selectAll = async (
   return ids.reverse()
 }
 
-const readFilter = (
+const readFilter = async (
   query: URLSearchParams,
   { orderOf }: Pick<RecorderEndpointsOptions['recorder'], 'orderOf'>,
-): RecordingFilter => {
+): Promise<RecordingFilter> => {
   const before = query.get('before')
-  const order = before === null ? undefined : /^\d{1,15}$/.test(before) ? Number(before) : orderOf(before)
+  const order = before === null ? undefined : /^\d{1,16}$/.test(before) ? Number(before) : await orderOf(before)
   if (before !== null && order === undefined)
     throw new AdminError(400, `"before" is not valid: use the "next" of a page, or the id of a recording`)
   const filter: Record<string, string> = {}

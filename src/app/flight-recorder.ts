@@ -1,29 +1,62 @@
 import type { EventPublisher } from '../admin/event-feed.ts'
+import type { RecorderEndpointsOptions } from '../admin/recorder-endpoints.ts'
 import { DEFAULT_RECORDER } from '../config/recorder.ts'
 import type { Issuer, ServerConfig, Snapshot } from '../config/snapshot.ts'
 import { FlightRecorder } from '../observe/recorder/flight-recorder.ts'
 import { openRecorder, type RecorderAccess } from '../observe/recorder/recorder-access.ts'
 import { createRedactor } from '../observe/recorder/redact.ts'
 import { createNameClassifier } from '../observe/recorder/secret-names.ts'
+import { type AnswerRecorderQuestion, joinRecordings, shareRecordings } from '../observe/recorder/shared-recordings.ts'
 import type { RecordingSummary } from '../protocol/recording.ts'
+import { RECORDINGS, type WorkerRole } from './worker-role.ts'
 
 interface FlightRecorderOptions {
   readonly current: () => Snapshot
   readonly localSecret: () => string | undefined
   readonly loginTokens: () => readonly string[] // with which users are logged in to servers
   readonly events: () => EventPublisher
+  readonly role: WorkerRole
+}
+
+interface GatewayRecorder {
+  readonly flight: FlightRecorder
+  readonly shown: RecorderEndpointsOptions['recorder'] // what the console uses: that of all processes
+  /** Answers the main process; undefined if there is only one process. */
+  readonly answer: AnswerRecorderQuestion | undefined
+  /** Tells the console of exchanges that this process or another one has recorded. */
+  publish(rows: readonly RecordingSummary[], dropped: number): void
+  close(): void
 }
 
 /** The flight recorder of a gateway. The size of its memory is that of the first configuration. */
 export const createFlightRecorder = (
   { recorder: config = DEFAULT_RECORDER }: Snapshot,
   options: FlightRecorderOptions,
-): { readonly flight: FlightRecorder; readonly access: RecorderAccess } => {
+): GatewayRecorder => {
+  const { events, role } = options
+  const { workers, main } = role
   const flight = new FlightRecorder(config, config.enabled)
   const secrets = createSecretList(options)
   const redactor = createRedactor({ names: config.redact, secrets })
-  const publishing = { publish: publishTo(options.events), isWatched: () => options.events().hasListeners }
-  return { flight, access: openRecorder(flight, { redactor, ...publishing }) }
+  const publish = publishTo(events)
+  if (!workers && !main) {
+    const access = openRecorder(flight, { redactor, publish, isWatched: () => events().hasListeners })
+    return { flight, shown: access, answer: undefined, publish, close: access.close }
+  }
+  const number = main?.facts.number ?? 1
+  const report: typeof publish = (rows, dropped) => {
+    const shared = rows.map(own.withOrder)
+    if (main) main.reportRecordings(shared, dropped)
+    else publish(shared, dropped)
+  }
+  const isWatched = (): boolean => main?.isWatched ?? events().hasListeners
+  const access: RecorderAccess = openRecorder(flight, { redactor, process: number, publish: report, isWatched })
+  const own = shareRecordings(flight, access, number)
+  const shown = joinRecordings(async question => [
+    await own.answer(question),
+    ...((await workers?.ask(RECORDINGS, question))?.values() ?? []),
+  ])
+  return { flight, shown, answer: own.answer, publish, close: access.close }
 }
 
 /** Tells the console of exchanges that have begun or ended. Viewers get events, too, and error messages are for owners. */

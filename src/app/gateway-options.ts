@@ -9,6 +9,8 @@ import { randomKeys, type StateKeys } from '../stores/state/secret.ts'
 import type { StateStore } from '../stores/state/state-store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { LogHistory } from '../telemetry/log-history.ts'
+import type { MainLink } from '../workers/main-link.ts'
+import type { WorkerProcesses } from '../workers/worker-processes.ts'
 
 /** A running gateway. */
 export interface Gateway {
@@ -46,6 +48,8 @@ export interface GatewayStartOptions {
   readonly onReload?: (() => void) | undefined // another replica has reloaded its configuration
   /** Where state is kept; the caller opens and closes it. Undefined: in memory, for as long as the gateway runs. */
   readonly state?: GatewayState | undefined
+  readonly workers?: WorkerProcesses | undefined // the other processes of this gateway; undefined: there are none
+  readonly main?: MainLink | undefined // this process is such a worker; undefined: it is not
 }
 
 /** A store of state, and the keys that go with it. */

@@ -29,21 +29,26 @@ export const createGatewayStatus = (options: GatewayStatusOptions) => {
       toolList: runtime.toolSizes.ofWorkspace(config),
     }))
 
+  /** What is open in this process. */
+  const loadHere = () => ({
+    memoryBytes: process.memoryUsage.rss(),
+    ...load(),
+    streams: streams(),
+    parkedCalls: runtime.parkedCalls(),
+    tasks: runtime.runningTasks(),
+  })
+
   const status = (): GatewayStatus => ({
     version,
     pid: process.pid,
     origin: origin(),
     config: runtime.snapshot.file,
     startedAt,
-    memoryBytes: process.memoryUsage.rss(),
-    ...load(),
-    streams: streams(),
-    parkedCalls: runtime.parkedCalls(),
-    tasks: runtime.runningTasks(),
+    ...loadHere(),
     servers: runtime.serverStates(),
     workspaces: workspaces(),
     state: state(),
   })
 
-  return { url, workspaces, status }
+  return { url, workspaces, status, load: loadHere }
 }

@@ -1,4 +1,3 @@
-import { createConsoleRoutes } from '../admin/console-files.ts'
 import { EventFeed } from '../admin/event-feed.ts'
 import { createInboundAuth } from '../auth/inbound-auth.ts'
 import type { ParkingHome } from '../bridge/parking/parking.ts'
@@ -8,6 +7,7 @@ import { DEFAULT_SSE, keepUntilRestart, type Snapshot } from '../config/snapshot
 import { CallerSeal } from '../fronts/cluster/caller-seal.ts'
 import { ChannelDirectory } from '../fronts/cluster/channel-directory.ts'
 import type { Cluster } from '../fronts/cluster/cluster.ts'
+import { createMainEndpoint, createMainRoutes } from '../fronts/cluster/main-process.ts'
 import type { RequestRouter } from '../fronts/cluster/route-request.ts'
 import { createServerEndpoint } from '../fronts/cluster/server-calls.ts'
 import { ActiveCalls } from '../fronts/http/active-calls.ts'
@@ -20,7 +20,6 @@ import { createRequestReader } from '../fronts/http/read-request.ts'
 import { createClientChannels } from '../fronts/http-sse/channels.ts'
 import { createHttpSse, createHttpSseRoutes } from '../fronts/http-sse/http-sse.ts'
 import { createResourceRoutes } from '../fronts/oauth/resource-routes.ts'
-import { createOperatorRoutes } from '../fronts/ops/operator.ts'
 import { createActionRoutes } from '../fronts/rest/actions.ts'
 import { createStreamableSessions } from '../fronts/streamable/sessions.ts'
 import { createStreamable } from '../fronts/streamable/streamable.ts'
@@ -35,10 +34,8 @@ import { isLoopback, originOf } from '../std/host.ts'
 import { createFamilyReader, createMetricsReader } from '../telemetry/metrics-reader.ts'
 import { createServerCalls } from '../telemetry/server-calls.ts'
 import { createVisibleServers } from '../workspace/policy/policy.ts'
-import { createAdmin } from './admin.ts'
 import { clusterOf, joinCluster, readCertificates, serving } from './cluster.ts'
-import { createConfigAdmin, endRemovedWorkspaces } from './config-admin.ts'
-import { createConnectAdmin } from './connect-admin.ts'
+import { endRemovedWorkspaces } from './config-admin.ts'
 import { createFlightRecorder } from './flight-recorder.ts'
 import { type Gateway, type GatewayStartOptions, stateOf } from './gateway-options.ts'
 import { createGatewayStatus } from './gateway-status.ts'
@@ -46,28 +43,31 @@ import { drainForStop, handOver } from './hand-over.ts'
 import { createInboundOAuth } from './inbound-oauth.ts'
 import { createLearntFiles } from './learnt-files.ts'
 import { LearntServers } from './learnt-servers.ts'
-import { createMemoryServers } from './memory-servers.ts'
 import { createOAuthServer } from './oauth-server.ts'
 import { openObservability } from './observability.ts'
+import { createOwnerRoutes } from './owner-routes.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import { createRuntime } from './runtime.ts'
 import { createServerOAuth } from './server-oauth.ts'
 import { createServerReplicas } from './server-replicas.ts'
 import { createSharedConfig } from './shared-config.ts'
 import { createSharedLists } from './shared-lists.ts'
+import { readMetricsOf, startWorkers } from './start-workers.ts'
 import { createStateStatus } from './state-status.ts'
-import { createTaskAdmin } from './task-admin.ts'
+import { createToolUsages } from './tool-usage.ts'
+import { addLoads, controlAll, createSessionPlace, roleOf, workerCluster } from './worker-role.ts'
 
 export type { Gateway } from './gateway-options.ts'
-
-import { createToolUsages } from './tool-usage.ts'
 
 const DRAIN_MS = 5 * 60_000 // the longest time calls to removed servers may take to finish
 
 /** Starts a gateway from a checked configuration. Only this function knows the order of the layers. */
 export const startGateway = async (snapshot: Snapshot, options: GatewayStartOptions): Promise<Gateway> => {
-  const { log, version = 'unknown', data, insecure, loadNext = noFile, control, history } = options
-  const state = stateOf(options)
+  const { log, version = 'unknown', data, insecure, loadNext = noFile, history } = options
+  const given = stateOf(options)
+  const role = roleOf(options, options.state?.store, log)
+  const { workers, main } = role
+  const state = { ...given, homeFor: createSessionPlace(role, given.store, () => runtime.snapshot) }
   const { limits } = snapshot
   const { host } = snapshot.listen
   const calls = createServerCalls()
@@ -76,12 +76,14 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const learnt = new LearntServers(data === undefined ? undefined : createLearntFiles(data, log), log)
   await learnt.load(snapshot.servers.values())
   const { store, keys } = state
-  const clusterConfig = options.state && clusterOf(snapshot, store, log)
+  const clusterConfig = options.state && (workerCluster(role, snapshot) ?? clusterOf(snapshot, store, log))
+  const sharesTokens = clusterConfig !== undefined && !workers && !main // workers use one data directory
   const tls = await readCertificates(clusterConfig?.tls)
   const seal = new CallerSeal(keys.callers)
   const replicas = clusterConfig && createServerReplicas({ store, seal, tls, log })
   const { onReload = () => {} } = options
-  const { flight, access: recorder } = createFlightRecorder(snapshot, {
+  const recorder = createFlightRecorder(snapshot, {
+    role,
     current: () => runtime.snapshot,
     localSecret: () => inbound.localSecret,
     loginTokens: () => serverOAuth.tokensInUse(),
@@ -92,11 +94,12 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     data,
     replica: () => store.members.self,
     serverOf: name => runtime.snapshot.servers.get(name),
-    flight,
+    flight: recorder.flight,
+    sendAudit: main && (lines => main.writeAudit(lines)),
     log,
   })
   const { writeAudit } = observability
-  const events = new EventFeed({ status: () => about.status(), history })
+  const events = new EventFeed({ status: () => status(), history })
   const sharedConfig = clusterConfig && createSharedConfig({ store, key: keys.ids[0], onReload, log })
   const sharedLists = clusterConfig && createSharedLists(store.shared, log)
   const serverOAuth = await createServerOAuth({
@@ -125,6 +128,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     usages,
     tasks: { store, log, afterMs: snapshot.tasks?.afterMs },
     oauth: serverOAuth,
+    isWorker: main !== undefined,
   })
   const oauth = createInboundOAuth(snapshot, { port: () => port, log })
   const inbound = await createInboundAuth({
@@ -135,7 +139,12 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     oauth,
     insecure,
     rate: limits.rate,
-    cluster: clusterConfig && { shared: store.shared, replicas: () => serving(store.members) },
+    cluster: clusterConfig && {
+      shared: store.shared,
+      hasTokens: sharesTokens,
+      replicas: () => serving(store.members),
+    },
+    localSecret: main?.facts.localSecret,
     documents: store.shared,
     policyOf: name => runtime.snapshot.policies?.get(name),
     // A session of a removed workspace lives until its calls have ended: they may wait for its answers.
@@ -230,6 +239,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     version,
   }
   const stateStatus = createStateStatus(store, () => (cluster?.forwards ?? 0) + (replicas?.calls ?? 0))
+  const status = () => addLoads(about.status(), workers?.loads ?? [])
   const about = createGatewayStatus({
     version,
     origin: () => origin,
@@ -250,54 +260,18 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     load: () => ({ ...load(), streams: context.keepAlive.streamCount, tasks: runtime.runningTasks() }),
     ...observability.counts,
   })
-  const operator = createOperatorRoutes({
+  const serverControl = controlAll(runtime.control, workers)
+  const owner = createOwnerRoutes({
     ...shared,
-    state: stateStatus,
-    exposeMetrics: snapshot.listen.exposeMetrics,
-    admitOperator: inbound.admitOperator,
-    servers: runtime.serverStates,
-    workspaceStates: about.workspaces,
-    differingReplicas: () => sharedConfig?.differing() ?? [],
-    scrape: createMetricsReader(readFamilies),
-    log,
-  })
-  const config = createConfigAdmin({
-    ...{ load: loadNext, control, key: keys.ids[0], version, data, writeAudit, events },
-    current: () => runtime.snapshot,
-    sessionsIn: name => sessions.countIn(name) + channels.countIn(name),
-  })
-  const admin = createAdmin({
-    inbound,
-    version,
+    ...{ start: options, snapshot, loadNext, runtime, inbound, oauthServer, serverOAuth, context, sessions, channels },
+    ...{ about, stateStatus, state, recorder: recorder.shown, pins, events, writeAudit },
     origin: () => origin,
-    publicUrl: snapshot.listen.publicUrl,
-    events,
-    servers: {
-      servers: () => runtime.snapshot.servers,
-      statusOf: runtime.serverState,
-      toolSizesOf: runtime.toolSizes.ofTools,
-      drained: () => context.activeCalls.whenSettled(limits.shutdownMs),
-      control: runtime.control,
-    },
-    plan: async file => compareConfigs(runtime.snapshot, await loadNext(file)),
-    status: about.status,
-    control,
-    history,
-    ...createConnectAdmin({
-      ...{ data, inbound, oauthServer, serverOAuth, snapshot, events },
-      shared: clusterConfig && store.shared,
-      current: () => runtime.snapshot,
-      origin: () => origin,
-      openSessions: () => sessions.size + channels.size,
-      isEmbedded: control === undefined,
-    }),
-    recorder: { version, recorder, replica: () => (clusterConfig ? store.members.self : undefined) },
-    config: config.editor,
-    memory: createMemoryServers(runtime, inbound),
-    tasks: createTaskAdmin(runtime),
-    pins: { pins, servers: () => runtime.snapshot.servers, isLasting: state.isLasting },
-    writeAudit,
-    log,
+    control: serverControl,
+    status: () => status(),
+    scrape: createMetricsReader(readFamilies, workers && readMetricsOf(workers)),
+    differingReplicas: () => sharedConfig?.differing() ?? [],
+    sharedTokens: sharesTokens ? store.shared : undefined,
+    hasReplicas: sharesTokens,
   })
   const routes: HttpRoutes = {
     ...allowCors({
@@ -305,17 +279,15 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
       ...createActionRoutes(rest, shared),
       ...(oauth && createResourceRoutes(oauth.resource.document)),
     }),
-    ...operator,
-    ...admin.routes,
-    ...createConsoleRoutes({ index: operator['/'], log }),
-    ...oauthServer.routes,
-    ...serverOAuth.routes({ signIn: oauthServer.signIn, isTokenRequired: () => !inbound.tokens.isValid(undefined) }),
+    ...(main ? createMainRoutes(owner.routes, { seal, members: store.members, log }) : owner.routes),
   }
   const guard = createRequestGuard(snapshot.listen)
-  const listener = await listen({ listen: snapshot.listen, limits, guard, routes, log }).catch(closeOnFailure)
+  const source = workers ?? main
+  const listener = await listen({ listen: snapshot.listen, limits, guard, routes, source, log }).catch(closeOnFailure)
   port = listener.port
   const clusterRoutes = (admit: Admit): HttpRoutes => ({
     ...mcpRoutesFor(admit),
+    ...(workers && createMainEndpoint(owner.routes, seal, () => store.members.self)),
     ...createServerEndpoint({
       context,
       readRequest: createRequestReader(context, admit),
@@ -339,7 +311,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     if (closing) return difference
     const drained = context.activeCalls.whenSettled(DRAIN_MS)
     runtime.swap(keepUntilRestart(before, next), drained)
-    config.accept()
+    owner.config.accept()
     if (!hasNoChanges(difference)) writeAudit?.('config_reloaded', changedNames(difference))
     sharedConfig?.publish(runtime.snapshot)
     void learnt.load(next.servers.values())
@@ -352,6 +324,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   const close = async (): Promise<void> => {
     listener.stop()
     events.close()
+    await workers?.stop(limits.shutdownMs) // first: they use what runs here
     await drainForStop({ activeCalls: context.activeCalls, tasks: runtime, cluster, graceMs: limits.shutdownMs })
     sharedConfig?.close()
     sharedLists?.close()
@@ -372,23 +345,33 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     await observability.close()
   }
 
+  const idleMs = (): number => {
+    const { sessions, channels, calls } = load()
+    const streams = context.keepAlive.streamCount + events.listenerCount // an open console is a client
+    const isBusy = sessions + channels + calls + streams + runtime.runningTasks() > 0
+    const here = isBusy ? 0 : Date.now() - listener.lastRequest
+    return Math.min(here, ...(workers?.loads ?? []).map(other => other.idleMs))
+  }
+  startWorkers(role, {
+    ...{ runtime, members: store.members, localSecret: inbound.localSecret, events, recorder, readFamilies, idleMs },
+    load: about.load,
+    drained: () => context.activeCalls.whenSettled(limits.shutdownMs),
+    addAudit: observability.addAudit,
+  })
+
   return {
     port: listener.port,
     origin,
     ready: runtime.probeAll(),
     localSecret: inbound.localSecret,
-    idleMs: () => {
-      const { sessions, channels, calls } = load()
-      const streams = context.keepAlive.streamCount + events.listenerCount // an open console is a client
-      return sessions + channels + calls + streams + runtime.runningTasks() > 0 ? 0 : Date.now() - listener.lastRequest
-    },
-    createConsoleLink: admin.createLink,
+    idleMs,
+    createConsoleLink: owner.createLink,
     url: about.url,
     status: about.workspaces,
     load,
     swap,
     announceReload: () => sharedConfig?.announceReload(),
-    rejectedReload: config.reject,
+    rejectedReload: owner.config.reject,
     close: () => (closing ??= close()),
   }
 }

@@ -15,7 +15,7 @@ import { RejectionAudit } from '../observe/rejections.ts'
 import { RequestTracing } from '../observe/request-tracing.ts'
 import type { Admit } from '../protocol/admission.ts'
 import type { Dispatch, Exchange, Frame } from '../protocol/exchange.ts'
-import { AuditLog, stdoutTarget, type WriteAuditEvent } from '../telemetry/audit-log.ts'
+import { AuditLog, type AuditTarget, stdoutTarget, type WriteAuditEvent } from '../telemetry/audit-log.ts'
 import { ExportHealth } from '../telemetry/export-health.ts'
 import type { Log } from '../telemetry/log.ts'
 import { MetricExporter } from '../telemetry/metric-exporter.ts'
@@ -33,12 +33,16 @@ interface ObservabilityOptions {
   readonly replica: () => string // the name of this process among those that share a store
   readonly serverOf: (name: string) => ServerConfig | undefined
   readonly flight: FlightRecorder
+  /** Has the main process of the gateway write lines of the audit log; undefined: this process writes them. */
+  readonly sendAudit?: ((lines: Buffer) => Promise<void>) | undefined
   readonly log: Log
 }
 
 /** The audit log and OpenTelemetry, as far as they are configured. */
 export interface Observability {
   readonly writeAudit: WriteAuditEvent | undefined
+  /** Adds lines of another process. */
+  addAudit(lines: Buffer): void
   readonly counts: Pick<MetricsSource, 'audit' | 'exports'>
   /** Follows the requests of a dialect; the function returns undefined while they are not recorded. */
   followerFor(dialect: string): (exchange: Exchange) => RequestFollower<Frame> | undefined
@@ -59,7 +63,7 @@ export const openObservability = async (
 ): Promise<Observability> => {
   const { log, serverOf, replica, flight } = options
   const labels = new SessionLabels()
-  const auditLog = auditConfig && new AuditLog(await openTarget(auditConfig, options.data), log)
+  const auditLog = auditConfig && new AuditLog(await openTarget(auditConfig, options), log)
   const writeAudit: WriteAuditEvent | undefined =
     auditLog && ((event, fields) => auditLog.event(event, { ...fields, replica: replica() }))
   const rejections = writeAudit && new RejectionAudit(writeAudit)
@@ -91,6 +95,9 @@ export const openObservability = async (
 
   return {
     writeAudit,
+    addAudit: lines => {
+      for (const line of lines.toString().split('\n')) if (line !== '') auditLog?.add(`${line}\n`)
+    },
     counts: { audit: auditLog && (() => auditLog.counts), exports: health?.counts },
     followerFor: dialect => createFollower(recorders, dialect),
     watchNotifications: (dialect, dispatch) => recordNotifications(flight, dialect, dispatch),
@@ -107,7 +114,8 @@ export const openObservability = async (
   }
 }
 
-const openTarget = async (config: AuditConfig, data: string | undefined) => {
+const openTarget = async (config: AuditConfig, { data, sendAudit }: ObservabilityOptions): Promise<AuditTarget> => {
+  if (sendAudit) return { write: sendAudit, close: async () => {} }
   if (config.to === 'stdout') return stdoutTarget()
   const file = auditFile(config, data)
   const { maxBytes, files } = config

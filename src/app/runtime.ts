@@ -34,6 +34,7 @@ import type { ServerReplicas } from './server-replicas.ts'
 import { createToolFlags } from './tool-flags.ts'
 import { createToolSizes, type ToolSizes } from './tool-sizes.ts'
 import type { ToolUsages } from './tool-usage.ts'
+import { placeServer } from './worker-role.ts'
 
 interface RuntimeOptions {
   readonly log: Log
@@ -50,6 +51,7 @@ interface RuntimeOptions {
   readonly usages?: ToolUsages | undefined // undefined: the use of tools is not counted
   readonly tasks?: BridgeTasksOptions | undefined // undefined: tasks end with the process
   readonly pins?: ToolPins | undefined // undefined: no server is pinned
+  readonly isWorker?: boolean | undefined // what must run once runs in the main process of this gateway
   readonly oauth?: OAuthAccess | undefined // closed with the runtime; undefined: no server is called with OAuth
 }
 
@@ -120,7 +122,7 @@ interface WorkspaceEntry {
 
 export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime => {
   const { log, version, data, ownPort, calls, learnt = new LearntServers(undefined, log) } = options
-  const { cursorKeys = [randomBytes(32)], replicas, oauth, pins } = options
+  const { cursorKeys = [randomBytes(32)], replicas, oauth, pins, isWorker = false } = options
   const bridge = createBridge({ ...first.limits, home: options.parking, tasks: options.tasks })
   const host = new ProcessHost(first.limits.concurrentStarts)
   const knownEras = new KnownEras()
@@ -144,12 +146,13 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     const before = servers.get(config.name)
     if (before && isDeepStrictEqual(before.config, config) && config.name !== restarting) return before
     const sources = () => snapshot.sources
-    const isHere = runsHere(config, first.cluster)
+    const placed = placeServer(config, isWorker)
+    const isHere = runsHere(placed, first.cluster)
     const logins = isHere
       ? createLoginParts(config, oauth, principal => loginChanged(config.name, principal))
       : undefined
     const shared = { log, version, host, knownEras, data, sources, ownPort, sessionsPerPrincipal, records, placement }
-    const unpinned = buildServer(config, { ...shared, logins: logins?.upstream })
+    const unpinned = buildServer(placed, { ...shared, logins: logins?.upstream })
     const pinning = isHere ? pinServer(config, unpinned, pins, logins) : undefined
     const built = pinning?.upstream ?? unpinned
     const access = learnt.accessTo(config, built)

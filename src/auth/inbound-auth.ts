@@ -21,7 +21,8 @@ import type { TokenVerifier } from './verify/verifier.ts'
 
 /** What the replicas of a cluster share. */
 interface AuthCluster {
-  readonly shared: Shared // tokens and rates
+  readonly shared: Shared // rates, and tokens
+  readonly hasTokens: boolean // false: tokens are in the data directory, which all replicas use
   readonly replicas: () => number // that are alive, this one too
 }
 
@@ -34,6 +35,7 @@ export interface InboundAuthOptions {
   readonly insecure?: boolean | undefined // every caller is admitted, and all are anonymous
   readonly rate?: RateLimits | undefined
   readonly cluster?: AuthCluster | undefined // undefined: there are no other replicas
+  readonly localSecret?: string | undefined // that other processes of this gateway have, too
   readonly documents: Pick<Shared, 'document' | 'writeDocument' | 'on'> // of the store: who has signed out
   readonly sealKeys?: readonly [Uint8Array, ...Uint8Array[]] | undefined // of cookies; undefined: they end with the process
   readonly policyOf?: PolicyOf | undefined // of tokens
@@ -81,7 +83,7 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
   const { resource } = options.oauth ?? { resource: API_TOKENS_ONLY }
   const { policyOf = () => undefined, hasWorkspace = () => true } = options
   if (insecure && required) throw new ConfigError(CONTRADICTION)
-  const localSecret = createSecret()
+  const { localSecret = createSecret() } = options
   const localToken = createLocalToken(localSecret)
   const failures = new FailedLogins(log)
   const recordFailure: RecordFailure = (rejection, request, workspace, token) => {
@@ -102,7 +104,7 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
       ? undefined
       : await openAuthenticator({
           data,
-          shared: cluster?.shared,
+          shared: cluster?.hasTokens ? cluster.shared : undefined,
           required: required ?? false,
           localToken,
           findSubstitute: secret => consoleSessions.findMcpToken(secret),

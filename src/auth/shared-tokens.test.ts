@@ -34,7 +34,10 @@ const openAll = (data?: string): Promise<InboundAuth[]> =>
   Promise.all(
     stores.map(async ({ shared, members }) => {
       const about = { host: '127.0.0.1', isLoopback: true, data, documents: noSignIns, log: log.log }
-      const inbound = await createInboundAuth({ ...about, cluster: { shared, replicas: () => members.all().length } })
+      const inbound = await createInboundAuth({
+        ...about,
+        cluster: { shared, hasTokens: true, replicas: () => members.all().length },
+      })
       opened.push(inbound)
       return inbound
     }),
@@ -54,7 +57,7 @@ describe('tokens in the store', () => {
       isAway ? Promise.reject(new Error('no answer')) : shared.document(name)
     const slow = { ...shared, document, on: shared.on.bind(shared), writeDocument: shared.writeDocument.bind(shared) }
     const about = { host: '127.0.0.1', isLoopback: true, data: undefined, documents: shared, log: log.log }
-    const cluster = { shared: slow as typeof shared, replicas: () => members.all().length }
+    const cluster = { shared: slow as typeof shared, hasTokens: true, replicas: () => members.all().length }
     const inbound = await createInboundAuth({ ...about, cluster })
     opened.push(inbound)
     expect(kinds([inbound])).toEqual(['out'])

@@ -9,6 +9,8 @@ import type { MemoryAdmin, MemoryAdminOptions } from '../servers/memory/memory-a
 import type { OpenState } from '../stores/state/open-state.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { LogHistory } from '../telemetry/log-history.ts'
+import type { MainLink } from '../workers/main-link.ts'
+import type { WorkerProcesses } from '../workers/worker-processes.ts'
 import type { Terminal } from './client/terminal.ts'
 
 /** The part of a running gateway that `dragoman serve` uses. */
@@ -42,8 +44,10 @@ export interface ServeOptions {
   readonly history: LogHistory
   readonly onReload: () => void // another replica has reloaded its configuration
   readonly state: OpenState | undefined // undefined: it ends with the gateway
-  /** What the owner of the gateway can do over HTTP. */
-  readonly control: {
+  readonly workers?: WorkerProcesses | undefined // its other processes
+  readonly main?: MainLink | undefined // this process is one of those
+  /** What the owner of the gateway can do over HTTP; undefined: another process does it. */
+  readonly control?: {
     reload(): Promise<ConfigDifference>
     restart(): Promise<void>
     stop(): void

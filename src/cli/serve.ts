@@ -2,7 +2,7 @@ import { announceDaemon, claimStart, type Daemon, findDaemon, withdrawDaemon } f
 import { ensureDataDirectory } from '../config/data-dir.ts'
 import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
-import type { Snapshot } from '../config/snapshot.ts'
+import { MOST_WORKERS, type Snapshot } from '../config/snapshot.ts'
 import { watchFile } from '../config/watch.ts'
 import { createLog, LOG_LEVELS, type LogLevel, logUnhandledErrors } from '../telemetry/log.ts'
 import { LogHistory, withHistory } from '../telemetry/log-history.ts'
@@ -21,6 +21,7 @@ import { configOfOne, readOneServer, splitAtDashes } from './one-server.ts'
 import { createReloader, type ReloadOutcome } from './reloader.ts'
 import { listenForHangups, listenForSignals, waitForIdle } from './serve-signals.ts'
 import { openServeState } from './serve-state.ts'
+import { isWorkerProcess, planWorkers, serveWorker } from './serve-workers.ts'
 import {
   configFileOf,
   DATA_FLAG,
@@ -49,6 +50,7 @@ const FLAGS: Flags = {
   ephemeral: { help: 'keep sessions in memory only, and do not lock the data directory' },
   insecure: { help: 'admit callers without a token, also beyond loopback' },
   'no-watch': { help: 'do not reload the configuration when its file changes; SIGHUP still does' },
+  workers: { value: 'N', help: 'use N processes of this machine (default: 1), about one for each core' },
   'until-idle': { help: 'exit after five minutes without a client' },
   'log-level': { value: 'LEVEL', help: `${LOG_LEVELS.join(', ')} (default: info); logs go to stderr` },
 }
@@ -100,8 +102,15 @@ export const run: Run = async (args, context) => {
     : undefined
   let snapshot = await load()
   const history = new LogHistory()
+  const isWorker = isWorkerProcess()
   const log = withHistory(await createLog({ level, pretty: process.stderr.isTTY }), history)
   const data = dataDirectoryOf(flags)
+  if (isWorker) {
+    const setWorkerFile = (next: string | undefined): void => {
+      file = next
+    }
+    return serveWorker({ load, setFile: setWorkerFile, log, history, data, insecure: flags.insecure === true }, context)
+  }
   await ensureDataDirectory(data)
   const hangups = listenForHangups()
   const signal = Promise.race([listenForSignals(), hangups.terminalClosed])
@@ -109,7 +118,20 @@ export const run: Run = async (args, context) => {
   let onAnnounced = (): void => logUnhandledErrors(log)
   for (;;) {
     for (const warning of snapshot.warnings) log.warn({}, warning)
-    const options = { log, history, data, insecure: flags.insecure === true, loadNext, version: context.version }
+    const workers = await planWorkers(workersOf(flags), snapshot, {
+      isEphemeral: flags.ephemeral === true,
+      history,
+      log,
+    })
+    const options = {
+      workers,
+      log,
+      history,
+      data,
+      insecure: flags.insecure === true,
+      loadNext,
+      version: context.version,
+    }
     const loop = {
       load,
       flags,
@@ -151,10 +173,10 @@ const serve = async (
   { load, flags, signal, onHangup, onAnnounced, setFile, hasOwnServer, takesAnyPort, ...given }: ServeLoop,
   { startGateway, version }: CommandContext,
 ): Promise<EndedServe> => {
-  const { log, data, loadNext } = given
+  const { log, data, loadNext, workers } = given
   let { file } = snapshot
   const requests = listenForRequests()
-  const control: ServeOptions['control'] = {
+  const control: NonNullable<ServeOptions['control']> = {
     reload: async () => {
       if (file === undefined) throw new ConfigError(NOTHING_TO_RELOAD)
       const outcome = await reload(true)
@@ -178,7 +200,8 @@ const serve = async (
     }),
   }
   let onReload = (): void => {}
-  const state = await openServeState(snapshot, { data, log, isEphemeral: flags.ephemeral === true })
+  const sharing = workers && { isMain: true, wake: workers.wake }
+  const state = await openServeState(snapshot, { data, log, isEphemeral: flags.ephemeral === true, sharing })
   const options = { ...given, control, state, onReload: () => onReload() }
   const gateway = await startGateway(snapshot, options).catch(async error => {
     await state?.store.close()
@@ -188,7 +211,9 @@ const serve = async (
   const reloadHere = createReloader({ load: () => loadNext(), swap, first: snapshot, onRejected, log })
   const reload = async (byHand = false): Promise<ReloadOutcome> => {
     const outcome = await reloadHere(byHand)
-    if (outcome.kind === 'applied') gateway.announceReload()
+    if (outcome.kind !== 'applied') return outcome
+    gateway.announceReload()
+    workers?.reload(file)
     return outcome
   }
   let unwatch: (() => void) | undefined
@@ -283,6 +308,13 @@ const hostOf = (flags: FlagValues): string | undefined => {
   const text = textOf(flags, 'host')
   if (text === '') throw new UsageError('--host: expected a host name or address') // '' would listen on every interface
   return text
+}
+
+const workersOf = (flags: FlagValues): number | undefined => {
+  const text = textOf(flags, 'workers')
+  if (text === undefined) return undefined
+  if (/^\d{1,2}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_WORKERS) return Number(text)
+  throw new UsageError(`--workers: expected a whole number from 1 to ${MOST_WORKERS}`)
 }
 
 const portOf = (flags: FlagValues): number | undefined => {

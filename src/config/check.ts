@@ -11,7 +11,16 @@ import { passedVariables } from './passed-variables.ts'
 import { type ConfigProblem, type ConfigReport, formatPath, nearest, unknownKeyWarnings } from './problems.ts'
 import { readWith } from './read-with.ts'
 import { readRecorder } from './recorder.ts'
-import { BUILT_IN, fileSchema, limitsSchema, listenSchema, passEnvSchema, sseSchema, tasksSchema } from './schema.ts'
+import {
+  BUILT_IN,
+  fileSchema,
+  limitsSchema,
+  listenSchema,
+  passEnvSchema,
+  sseSchema,
+  tasksSchema,
+  workersSchema,
+} from './schema.ts'
 import { entriesOf, isRawObject, type RawEntry, type RawObject, SERVER_KEYS } from './server-entries.ts'
 import { checkIdps } from './server-oauth.ts'
 import { readServer } from './servers.ts'
@@ -72,6 +81,7 @@ export const checkConfig = (
   const hasOwnServers = Object.keys(embedded).length > 0
   const root = hasOwnServers ? given : withFallback(given, { fallback, isFile }, report)
   const listen = readSection(listenSchema, fillInSection(root.listen, env, ['listen'], report), 'listen', report)
+  const workers = readWith(workersSchema, root.workers, ['workers'], report)
   const sse = readSection(sseSchema, root.sse, 'sse', report)
   const tasks = readSection(tasksSchema, root.tasks, 'tasks', report)
   const limits = readSection(limitsSchema, root.limits, 'limits', report)
@@ -107,6 +117,7 @@ export const checkConfig = (
   checkIdps(idpsOf(servers, configured), auth.issuers ?? new Map(), report)
   const snapshot = {
     listen,
+    workers,
     auth,
     sse,
     tasks,

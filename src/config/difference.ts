@@ -103,6 +103,7 @@ const settingsOf = ({ servers, workspaces, policies, ...rest }: Snapshot) => ({
   policies: mapValues(policies ?? new Map(), policy => policySettings(policy, [])),
   settings: new Map([
     ...SHOWN_SETTINGS.map(name => [name, settingsIn(rest[name] ?? {}, [], hideSecrets)] as const),
+    ['workers', settingsIn({ count: rest.workers }, [], showAll)] as const,
     ...HIDDEN_SETTINGS.map(name => [name, settingsIn(rest[name] ?? {}, [], hideAll)] as const),
   ]),
 })

@@ -24,6 +24,7 @@ import {
   DEFAULT_PROCESS_LIMITS,
   DEFAULT_TIMEOUT_MS,
   type Limits,
+  MOST_WORKERS,
   type ProcessLimits,
   type RateLimit,
 } from './snapshot.ts'
@@ -293,12 +294,21 @@ export const passEnvSchema = textList
     'Variables of the gateway that every "command" gets, by name, "*" standing for any characters: proxies, certificate files.',
   )
 
+export const workersSchema = z
+  .number({ error: 'expected a whole number' })
+  .int({ error: 'expected a whole number' })
+  .min(1, { error: 'expected at least 1' })
+  .max(MOST_WORKERS, { error: `expected at most ${MOST_WORKERS}` })
+  .optional()
+  .describe('How many processes of this machine the gateway uses, about one for each core; 1 when absent.')
+
 const serversSchema = z.record(z.string(), serverSchema)
 
 /** The whole file. */
 export const fileSchema = z.looseObject({
   $schema: textSchema.optional(),
   listen: listenSchema.optional(),
+  workers: workersSchema,
   auth: authSchema.optional(),
   sse: sseSchema.optional(),
   tasks: tasksSchema.optional(),

@@ -10,6 +10,7 @@ import type { ToolBudget, ToolTrim } from './tool-list.ts'
 /** The checked configuration the gateway is built from; nothing in it changes afterwards. */
 export interface Snapshot {
   readonly listen: Listen
+  readonly workers?: number | undefined // processes of this machine; undefined: one
   readonly auth?: Auth | undefined
   readonly sse?: Sse | undefined
   readonly tasks?: TasksConfig | undefined
@@ -388,8 +389,11 @@ export const DEFAULT_PROCESS_LIMITS: ProcessLimits = {
 
 export const DEFAULT_TIMEOUT_MS = 5 * MINUTE
 
+/** More would only wait for each other at the store. */
+export const MOST_WORKERS = 64
+
 /** The second configuration with those settings of the first that stay until a restart. */
 export const keepUntilRestart = (before: Snapshot, after: Snapshot): Snapshot => {
-  const { listen, auth, sse, limits, store, cluster, audit, telemetry, recorder } = before
-  return { ...after, listen, auth, sse, limits, store, cluster, audit, telemetry, recorder }
+  const { listen, workers, auth, sse, limits, store, cluster, audit, telemetry, recorder } = before
+  return { ...after, listen, workers, auth, sse, limits, store, cluster, audit, telemetry, recorder }
 }

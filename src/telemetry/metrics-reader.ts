@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client'
 import type { AuditCounts } from './audit-log.ts'
 import type { ExportCounts } from './export-health.ts'
+import { mergeFamilies, type ProcessMetrics } from './merge-metrics.ts'
 import { BUCKETS, type Metrics, type RequestCounts } from './metrics.ts'
 import type { CallCounts } from './server-calls.ts'
 
@@ -205,18 +206,45 @@ export interface MetricsText {
   readonly text: string
 }
 
-/** Creates the function that writes `GET /metrics`. The library for the process's own metrics is loaded by the first request. */
+/**
+ * Creates the function that writes `GET /metrics`. `readOthers` reads the other processes of the gateway. The library for the
+ * process's own metrics is loaded by the first request.
+ */
 export const createMetricsReader =
-  (readFamilies: () => readonly MetricFamily[]): (() => Promise<MetricsText>) =>
+  (
+    readFamilies: () => readonly MetricFamily[],
+    readOthers?: () => Promise<readonly ProcessMetrics[]>,
+  ): (() => Promise<MetricsText>) =>
   async () => {
-    const process = await processRegistry()
-    const own = readFamilies().map(({ name, type, description, samples }) => {
+    const [process, others = []] = await Promise.all([processRegistry(), readOthers?.()])
+    const families = mergeFamilies(
+      readFamilies(),
+      others.map(other => other.families),
+    )
+    const own = families.map(({ name, type, description, samples }) => {
       const full = `dragoman_${name}`
       const lines = samples.map(read => writeSample(full, read))
       return [`# HELP ${full} ${description}`, `# TYPE ${full} ${type}`, ...lines, ''].join('\n')
     })
-    return { type: process.contentType, text: `${own.join('\n')}\n${await process.metrics()}` }
+    const figures = others.length === 0 ? process : await mergeProcesses(process, others)
+    return { type: process.contentType, text: `${own.join('\n')}\n${await figures.metrics()}` }
   }
+
+/** What this process tells the one that writes `GET /metrics`. */
+export const readProcessMetrics = async (families: readonly MetricFamily[]): Promise<ProcessMetrics> => ({
+  families,
+  process: await (await processRegistry()).getMetricsAsJSON(),
+})
+
+/** Sums, or for some figures the mean, as the library defines it for each. */
+const mergeProcesses = async (own: Registry, others: readonly ProcessMetrics[]): Promise<Registry> => {
+  const { AggregatorRegistry } = await import('prom-client')
+  const all = [
+    await own.getMetricsAsJSON(),
+    ...others.map(({ process }) => process).filter(figures => figures.length > 0),
+  ]
+  return AggregatorRegistry.aggregate(all)
+}
 
 let processMetrics: Promise<Registry> | undefined
 

@@ -12,6 +12,7 @@ export interface ForwardedCaller {
   readonly address: string | undefined // of the client
   readonly scopes?: ReadonlySet<string> | undefined // of the token; undefined: all
   readonly expires?: number | undefined // of the token
+  readonly token?: string | undefined // its id: what is opened with it ends with it
 }
 
 /** What a sealed caller says, or why it is not accepted. `expired`: the clocks of the two replicas may differ. */
@@ -30,6 +31,7 @@ type SealedCaller = readonly [
   address: string | null,
   scopes: readonly string[] | null,
   tokenExpires: number | null,
+  token?: string | null, // absent in older versions
 ]
 
 interface OpenedCaller {
@@ -58,9 +60,10 @@ export class CallerSeal {
 
   /** Seals a caller for the replica `to`; `now` is the time there. */
   seal(caller: ForwardedCaller, to: string, now: number): string {
-    const { workspace, principal, policyName, address, scopes, expires } = caller
+    const { workspace, principal, policyName, address, scopes, expires, token } = caller
     const held = scopes ? [...scopes] : null
-    const about = [workspace, principal ?? null, policyName ?? null, address ?? null, held, expires ?? null] as const
+    const names = [workspace, principal ?? null, policyName ?? null, address ?? null] as const
+    const about = [...names, held, expires ?? null, token ?? null] as const
     const key = JSON.stringify([to, ...about])
     const known = this.#sealed.get(key)
     if (known && now < known.renewAt && now > known.renewAt - VALID_MS) return known.text
@@ -87,7 +90,7 @@ export class CallerSeal {
     for (const key of this.#keys) {
       const content = unsealBytes(key, PURPOSE, bytes)
       if (!content) continue
-      const [to, expires, workspace, principal, policyName, address, scopes, tokenExpires] = JSON.parse(
+      const [to, expires, workspace, principal, policyName, address, scopes, tokenExpires, token] = JSON.parse(
         content.toString(),
       ) as SealedCaller
       const caller = {
@@ -97,6 +100,7 @@ export class CallerSeal {
         address: address ?? undefined,
         scopes: scopes ? new Set(scopes) : undefined,
         expires: tokenExpires ?? undefined,
+        token: token ?? undefined,
       }
       const opened = { to, expires, caller }
       this.#opened.set(sealed, opened)

@@ -91,8 +91,8 @@ export const createForwardedAdmission = (options: ForwardedAdmissionOptions): Ad
       return { kind: 'out', status: 403, error: UNSEALED }
     }
     response?.setHeader(REPLICA_HEADER, self())
-    const { principal, policyName, address, scopes, expires } = reading.caller
+    const { principal, policyName, address, scopes, expires, token } = reading.caller
     const policy = policyName === undefined ? undefined : (policyOf(policyName) ?? absentPolicy(policyName))
-    return { kind: 'in', principal, policy, policyName, address, scopes, expires }
+    return { kind: 'in', principal, policy, policyName, address, scopes, expires, token }
   }
 }

@@ -70,6 +70,7 @@ export const openCluster = async (options: ClusterOptions): Promise<Cluster> => 
       const found = isMessagePath(request.raw) ? undefined : await sessions.locate(id, request)
       return found && found.kind !== 'none' ? found : channels.locate(id, request)
     },
+    homeFor: state.homeFor,
     successor: () => (retirement ? findSuccessor(members) : undefined),
     members,
     forwarder,

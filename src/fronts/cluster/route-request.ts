@@ -27,6 +27,8 @@ export interface ForwardCounts {
 /** Decides where a request is served. */
 export interface RequestRouter {
   readonly counts: ForwardCounts
+  /** The replica that opens a session for this request; undefined: this one. */
+  homeOfNew(request: FrontRequest): string | undefined
   /** Undefined if it is served here, which most are. */
   find(request: FrontRequest): Location | Promise<Location> | undefined
   /** Serves the request where it belongs. `serveHere` gets the body of a POST. Rejects if that cannot be read. */
@@ -40,6 +42,7 @@ export type ServeHere = (body: Buffer | undefined) => void
 interface RouterOptions {
   readonly isHere: (id: string) => boolean
   readonly locate: Locate
+  readonly homeFor?: ((workspace: string) => string | undefined) | undefined // of new sessions, as in FrontState
   readonly successor: () => string | undefined // serves what names no session; undefined: this replica, unless it stops
   readonly members: Pick<Membership, 'self' | 'at' | 'reportDead'>
   readonly forwarder: Forwarder
@@ -55,7 +58,7 @@ const HERE = { kind: 'here' } as const
 
 /** Sends requests for sessions of other replicas there, once. */
 export const createRequestRouter = (options: RouterOptions): RequestRouter => {
-  const { isHere, locate, successor, members, forwarder, activeCalls, bodyBytes, log } = options
+  const { isHere, locate, homeFor, successor, members, forwarder, activeCalls, bodyBytes, log } = options
   const counts = { forwarded: 0, lost: 0, gone: 0, unreachable: 0 }
   const homes = new BoundedCache<string>(REMEMBERED, REMEMBERED_MS) // by id
 
@@ -66,10 +69,12 @@ export const createRequestRouter = (options: RouterOptions): RequestRouter => {
     return found
   }
 
+  const homeOfNew = ({ workspace }: FrontRequest): string | undefined => homeFor?.(workspace)
+
   const find: RequestRouter['find'] = request => {
     const id = addresseeOf(request.raw)
     if (id === undefined) {
-      const home = successor()
+      const home = successor() ?? (request.raw.method === 'GET' ? homeOfNew(request) : undefined) // it opens a channel
       return home === undefined ? undefined : { kind: 'elsewhere', home }
     }
     if (isHere(id)) return undefined
@@ -80,11 +85,11 @@ export const createRequestRouter = (options: RouterOptions): RequestRouter => {
 
   /** Forwards a request; false if its home is gone and it has to be located again. */
   const forward = async (request: FrontRequest, body: Buffer | undefined, home: string): Promise<boolean> => {
-    const { raw, workspace, principal, policyName, scopes, expires } = request
+    const { raw, workspace, principal, policyName, scopes, expires, token } = request
     const member = members.at(home)
     if (!member) return false
     counts.forwarded++
-    const caller = { workspace, principal, policyName, address: clientAddress(request), scopes, expires }
+    const caller = { workspace, principal, policyName, address: clientAddress(request), scopes, expires, token }
     const call = new Abort() // a shutdown waits for it
     if (body) activeCalls.add(call)
     const result = await forwarder.forward(request, body, caller, member).finally(() => activeCalls.delete(call))
@@ -141,5 +146,5 @@ export const createRequestRouter = (options: RouterOptions): RequestRouter => {
     return home !== undefined && (await forward(request, body, home))
   }
 
-  return { counts, find, route, routeSessionless }
+  return { counts, homeOfNew, find, route, routeSessionless }
 }

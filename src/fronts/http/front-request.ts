@@ -29,6 +29,8 @@ export interface FrontState {
   readonly store: StateStore
   readonly keys: StateKeys
   readonly isLasting: boolean // false: nothing outlives the process, and fronts store nothing
+  /** The replica where all sessions of a workspace live; undefined: the one that a client reaches. */
+  readonly homeFor?: ((workspace: string) => string | undefined) | undefined
 }
 
 /** An HTTP request whose caller has been admitted to a workspace. */

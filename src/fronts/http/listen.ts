@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Limits, Listen } from '../../config/snapshot.ts'
@@ -25,6 +25,15 @@ export interface HttpListener {
   close(): Promise<void>
 }
 
+/** Where connections come from if the server has no port of its own. */
+export interface ConnectionSource {
+  /** Hands over connections until it is stopped; `port` is the one that clients use. */
+  open(
+    address: Pick<Listen, 'host' | 'port'>,
+    accept: (socket: Socket) => void,
+  ): Promise<{ readonly port: number; stop(): void }>
+}
+
 interface ListenOptions {
   readonly listen: Pick<Listen, 'host' | 'port'>
   readonly limits: Limits
@@ -33,6 +42,7 @@ interface ListenOptions {
   /** Both sides prove who they are; undefined: plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string } | undefined
   readonly maxHeaderBytes?: number | undefined
+  readonly source?: ConnectionSource | undefined // undefined: the server listens itself
   readonly log: Log
 }
 
@@ -57,7 +67,7 @@ const LARGE_BACKLOG = 64 * 1024 // bytes of a response that the client has yet t
 const IDLE_SOCKET_MS = 65_000 // longer than the 60 s for which most proxies keep idle connections
 
 /** Opens the port that all routes share. */
-export const listen = (options: ListenOptions): Promise<HttpListener> => {
+export const listen = async (options: ListenOptions): Promise<HttpListener> => {
   const { listen: address, limits, guard, routes, tls, log } = options
   const find = routeFinder(routes)
   let isStopping = false
@@ -105,30 +115,50 @@ export const listen = (options: ListenOptions): Promise<HttpListener> => {
     ? createTlsServer({ ...settings, ...tls, requestCert: true, rejectUnauthorized: true }, handle)
     : createServer(settings, handle)
   server.on('clientError', rejectBadHttp)
-  return new Promise((resolve, reject) => {
+  const { port, stop } = await (options.source ? acceptFrom(options.source, server, address) : bind(server, address))
+  server.on('error', error => log.error({ err: error }, 'listener failed'))
+  return {
+    port,
+    get lastRequest() {
+      return lastRequest
+    },
+    connections: () => new Promise(done => server.getConnections((_, count) => done(count))),
+    stop: () => {
+      isStopping = true
+      stop()
+      server.close()
+      server.closeIdleConnections()
+    },
+    close: () =>
+      new Promise(done => {
+        server.close(() => done())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+interface BoundServer {
+  readonly port: number
+  stop(): void
+}
+
+const bind = (server: Server, { port, host }: ListenOptions['listen']): Promise<BoundServer> =>
+  new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(address.port, address.host, () => {
+    server.listen(port, host, () => {
       server.off('error', reject)
-      server.on('error', error => log.error({ err: error }, 'listener failed'))
-      resolve({
-        port: (server.address() as AddressInfo).port,
-        get lastRequest() {
-          return lastRequest
-        },
-        connections: () => new Promise(done => server.getConnections((_, count) => done(count))),
-        stop: () => {
-          isStopping = true
-          server.close()
-          server.closeIdleConnections()
-        },
-        close: () =>
-          new Promise(done => {
-            server.close(() => done())
-            server.closeAllConnections()
-          }),
-      })
+      resolve({ port: (server.address() as AddressInfo).port, stop: () => {} })
     })
   })
+
+/** Without a port of its own, a server limits the time of its connections only if it is told that it listens. */
+const acceptFrom = (
+  source: ConnectionSource,
+  server: Server,
+  address: ListenOptions['listen'],
+): Promise<BoundServer> => {
+  server.emit('listening')
+  return source.open(address, socket => void server.emit('connection', socket))
 }
 
 /**

@@ -50,6 +50,24 @@ export const createMcpEndpoint = (
     )
   }
 
+  /** Opens a session where those of its workspace live. */
+  const initialize = (
+    request: FrontRequest,
+    incoming: Incoming & { kind: 'request' },
+    body: Buffer | undefined,
+  ): void => {
+    const home = router?.homeOfNew(request)
+    if (!router || !body || home === undefined) return streamable.initialize(request, incoming)
+    const openHere = (): void => streamable.initialize(request, incoming)
+    router.routeSessionless(request, body, Promise.resolve(home)).then(
+      isServed => isServed || openHere(),
+      error => {
+        context.log.warn({ err: error }, 'session opened here: its home was not reached')
+        if (!request.response.headersSent) openHere()
+      },
+    )
+  }
+
   const serve: ServeRequest = (request, incoming, body) => {
     const { headers, method: verb = '' } = request.raw
     if (verb === 'POST' && !request.acceptsJson && !request.acceptsSse)
@@ -75,7 +93,7 @@ export const createMcpEndpoint = (
         return
       case 'initialize':
         if (incoming && channel !== undefined) httpSse.post(request, incoming, 'mcp', channel)
-        else if (incoming?.kind === 'request') streamable.initialize(request, incoming)
+        else if (incoming?.kind === 'request') initialize(request, incoming, body)
         return
       case 'message':
         if (incoming && channel !== undefined) httpSse.post(request, incoming, 'mcp', channel)

@@ -178,6 +178,8 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
     const isForwarded = request.address !== undefined
     if (home !== store.members.self && store.members.at(home) && !isForwarded) return { kind: 'elsewhere', home }
     if (isStopped) return handOver(id)
+    const place = isForwarded ? undefined : state.homeFor?.(request.workspace)
+    if (place !== undefined) return { kind: 'elsewhere', home: place }
     return take(id).then(taken => settle(id, taken, request))
   }
 

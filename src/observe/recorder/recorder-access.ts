@@ -27,6 +27,7 @@ export interface RecorderAccess {
 
 interface RecorderAccessOptions {
   readonly redactor: Redactor
+  readonly process?: number | undefined // of a gateway of several, each with a recorder of its own
   /** Gets the rows of exchanges that have begun or ended, oldest first, at most four times a second. */
   readonly publish?: ((changed: readonly RecordingSummary[], dropped: number) => void) | undefined
   readonly isWatched?: (() => boolean) | undefined // false: no page is open, and nothing is published
@@ -38,9 +39,9 @@ const MOST_PUBLISHED = 200 // rows at once
 /** Operates a flight recorder. Ids have a prefix of their own: those of another process or replica mean nothing here. */
 export const openRecorder = (
   recorder: FlightRecorder,
-  { redactor, publish, isWatched = () => true }: RecorderAccessOptions,
+  { redactor, process, publish, isWatched = () => true }: RecorderAccessOptions,
 ): RecorderAccess => {
-  const prefix = `${Date.now().toString(36)}-`
+  const prefix = `${Date.now().toString(36)}${process === undefined ? '' : `.${process}`}-`
   const idOf = (order: number): string => `${prefix}${order}`
   const orderOf = (id: string): number | undefined => {
     const digits = id.startsWith(prefix) ? id.slice(prefix.length) : ''

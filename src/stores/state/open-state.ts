@@ -11,12 +11,19 @@ import { deriveKeys, deriveStoreKeys, randomKeys, readSecretFile, type Secrets, 
 import { SqlState } from './sql-state.ts'
 import { createUpkeep } from './sqlite-upkeep.ts'
 import type { StateStore } from './state-store.ts'
-import { NO_WAKE } from './wake.ts'
+import { NO_WAKE, type Wake } from './wake.ts'
 
 /** Where state is kept: a file in the data directory, or a PostgreSQL database. */
 export type StatePlace =
-  | { readonly kind: 'sqlite'; readonly data: string }
+  | { readonly kind: 'sqlite'; readonly data: string; readonly sharing?: FileSharing | undefined }
   | ({ readonly kind: 'postgres' } & PostgresPlace)
+
+/** How the processes of one gateway share its file; without it, one process uses the file. */
+export interface FileSharing {
+  /** The main process holds the lock of the data directory. The others are its child processes, and end with it. */
+  readonly isMain: boolean
+  readonly wake: Wake
+}
 
 export interface OpenState {
   readonly store: StateStore
@@ -28,7 +35,10 @@ export interface OpenState {
  * uses the data directory, and if a PostgreSQL database cannot be used.
  */
 export const openState = async (place: StatePlace, log: Log): Promise<OpenState> => {
-  if (place.kind === 'sqlite') return openSqliteState(place.data, log)
+  if (place.kind === 'sqlite') {
+    const { data, sharing } = place
+    return sharing?.isMain === false ? joinSqliteState(data, sharing, log) : openSqliteState(data, sharing, log)
+  }
   const { openPostgresState } = await import('./open-postgres-state.ts') // its library takes long to load
   return openPostgresState(place, log)
 }
@@ -50,13 +60,19 @@ const explain = (error: unknown, path: string): string => {
   return `${path} cannot be used: ${reason ? `${reason} (${detail})` : detail}. It was not changed.`
 }
 
-const openSqliteState = async (data: string, log: Log): Promise<OpenState> => {
+/** Rejects if the file cannot be used: a store of its own would make a worker another gateway. */
+const joinSqliteState = async (data: string, sharing: FileSharing, log: Log): Promise<OpenState> => {
+  const secrets = await readSecretFile(data)
+  return { store: await openFile(join(data, 'state.db'), secrets, log, sharing), keys: deriveKeys(secrets) }
+}
+
+const openSqliteState = async (data: string, sharing: FileSharing | undefined, log: Log): Promise<OpenState> => {
   const path = join(data, 'state.db')
   let release: (() => Promise<void>) | undefined
   try {
     release = await lockDataDirectory(data)
     const secrets = await readSecretFile(data)
-    const store = await openFile(path, secrets, log)
+    const store = await openFile(path, secrets, log, sharing)
     return { store: withRelease(store, release), keys: deriveKeys(secrets) }
   } catch (error) {
     if (error instanceof DataDirectoryInUse) throw error
@@ -89,9 +105,14 @@ const withRelease = (store: StateStore, release: () => Promise<void>): StateStor
   return store
 }
 
-const openFile = async (path: string, secrets: Secrets, log: Log): Promise<StateStore> => {
+const openFile = async (
+  path: string,
+  secrets: Secrets,
+  log: Log,
+  sharing: FileSharing | undefined,
+): Promise<StateStore> => {
   if (isNewFile(path)) await createPrivateFile(path)
-  else {
+  else if (sharing?.isMain !== false) {
     const truncation = await findTruncation(path)
     if (truncation) throw new UnusableStore(`${path} ${truncation}. It was not changed: move it away.`)
   }
@@ -100,9 +121,12 @@ const openFile = async (path: string, secrets: Secrets, log: Log): Promise<State
     const prepare = () => prepareSqlite(database)
     await prepare()
     await makePrivate(path)
-    const { checkpoint: upkeep, sync, end } = createUpkeep(database, log)
+    const { checkpoint, sync, end } = createUpkeep(database, log)
     const keys = deriveStoreKeys(secrets)
-    const state = await SqlState.join({ database, prepare, keys, wake: NO_WAKE, log, upkeep, sync, isOnly: true })
+    const { isMain = true, wake = NO_WAKE } = sharing ?? {}
+    const upkeep = isMain ? checkpoint : () => {} // one process is enough for that
+    const place = { isFirst: isMain, isOnly: sharing === undefined }
+    const state = await SqlState.join({ database, prepare, keys, wake, log, upkeep, sync, ...place })
     return withRelease(state, async () => end())
   } catch (error) {
     await database.close().catch(() => {})

@@ -40,7 +40,9 @@ export interface SqlStateOptions {
   readonly upkeep?: () => void
   /** Resolves when everything committed so far survives a power cut. */
   readonly sync?: () => Promise<void>
-  /** Whether no other replica can be alive, so that members in the database are those of ended processes. */
+  /** Whether no other replica is alive yet, so that members in the database are those of ended processes. */
+  readonly isFirst?: boolean
+  /** Whether no other replica can join, either. */
   readonly isOnly?: boolean
   readonly beatMs?: number
   readonly leaseMs?: number
@@ -104,7 +106,7 @@ export class SqlState implements StateStore {
   static async join(options: SqlStateOptions): Promise<SqlState> {
     const { database, keys } = options
     const state = new SqlState(options, await claimIdentity(database, keys))
-    if (options.isOnly) await database.run(`DELETE FROM ${stateTables(database).member}`)
+    if (options.isFirst) await database.run(`DELETE FROM ${stateTables(database).member}`)
     await state.members.join()
     state.#schedule(options.beatMs ?? BEAT_MS)
     return state
