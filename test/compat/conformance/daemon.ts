@@ -30,6 +30,7 @@ interface DaemonOptions {
   readonly store?: string
   readonly cluster?: { readonly labels: readonly string[] }
   readonly auth?: object
+  readonly workers?: number
 }
 
 /** Starts the built daemon on any free port, with a workspace for each way to the server, and waits until it is healthy. */
@@ -39,6 +40,7 @@ export const startDaemon = async (
   others: Readonly<Record<string, object>> = {},
   { name = 'daemon', ...settings }: DaemonOptions = {},
 ): Promise<Daemon> => {
+  const { workers = 1 } = settings
   const config = join(folder, `${name}.json`)
   const workspaces = workspacesOf(Object.keys(others))
   await writeFile(config, JSON.stringify({ mcpServers: { server, ...others }, workspaces, ...settings }))
@@ -50,11 +52,19 @@ export const startDaemon = async (
   })
   for (const deadline = Date.now() + START_MS; Date.now() < deadline && !hasEnded; ) {
     const origin = await healthyOrigin(child.output())
-    if (origin !== undefined) return { origin, data, url: way => `${origin}/mcp/${way}`, stop: child.stop }
+    if (origin !== undefined && (await hasWorkers(origin, workers)))
+      return { origin, data, url: way => `${origin}/mcp/${way}`, stop: child.stop }
     await new Promise(resolve => setTimeout(resolve, POLL_MS))
   }
   await child.stop()
   throw new Error(`The daemon did not start:\n${child.tail()}`)
+}
+
+/** Whether all processes of the daemon serve. */
+const hasWorkers = async (origin: string, count: number): Promise<boolean> => {
+  if (count === 1) return true
+  const { replicas } = (await (await fetch(`${origin}/readyz`)).json()) as { replicas: { address: string }[] }
+  return replicas.filter(({ address }) => address !== '').length === count
 }
 
 /** The start lines may name the servers' addresses besides the daemon's own; only the latter answers /healthz. */

@@ -25,6 +25,7 @@ const USAGE = `npm run conformance -- [options]
   --cell NAME       only cells whose name begins so (demo, sdk-v1-stdio, client-sdk-v2-2026-07-28-among, …)
   --scenario NAME   only this scenario of the suite
   --replicas N      N daemons on one PostgreSQL behind a round-robin proxy; only cells where the suite is the client
+  --workers N       one daemon of N processes; only cells where the suite is the client
   --direct          the fixtures themselves, without the gateway, where the suite can speak to them
 `
 
@@ -33,6 +34,7 @@ const { values: options } = parseArgs({
     cell: { type: 'string', default: '' },
     scenario: { type: 'string' },
     replicas: { type: 'string', default: '1' },
+    workers: { type: 'string', default: '1' },
     direct: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -40,6 +42,7 @@ const { values: options } = parseArgs({
 
 const AT_ONCE = 2
 const REPLICAS = Number(options.replicas)
+const WORKERS = Number(options.workers)
 
 /** What cells are run with. */
 interface Bench {
@@ -97,7 +100,7 @@ const runServerCells = async (upstream: Upstream, cells: readonly ServerCell[], 
   mkdirSync(folder)
   const station = options.direct
     ? startDirect(upstream, bench.programs)
-    : startStation(upstream, folder, bench.programs, REPLICAS)
+    : startStation(upstream, folder, bench.programs, { replicas: REPLICAS, workers: WORKERS })
   for (const cell of cells) {
     await runCell(cell, bench, async run => {
       const url = (await station).url(cell.way)
@@ -143,7 +146,7 @@ const showProgress = (scenario: string): void => {
 const chosenCells = (): readonly Cell[] =>
   CELLS.filter(cell => nameOf(cell).startsWith(options.cell))
     .filter(cell => !options.direct || isDirect(cell))
-    .filter(cell => REPLICAS === 1 || cell.leg === 'server')
+    .filter(cell => (REPLICAS === 1 && WORKERS === 1) || cell.leg === 'server')
 
 /** The suite speaks Streamable HTTP, and each fixture its own revision. */
 const isDirect = (cell: Cell): boolean =>

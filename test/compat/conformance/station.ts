@@ -16,12 +16,18 @@ export interface Station {
   close(): Promise<void>
 }
 
+/** How many daemons there are, and processes of each. */
+interface StationSize {
+  readonly replicas?: number
+  readonly workers?: number
+}
+
 /** Starts a server, its companions and the daemon, or so many replicas of it; all of them or nothing. */
 export const startStation = async (
   upstream: Upstream,
   folder: string,
   programs: Programs,
-  replicas = 1,
+  { replicas = 1, workers = 1 }: StationSize = {},
 ): Promise<Station> => {
   const started: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {
@@ -40,6 +46,7 @@ export const startStation = async (
     for (let at = 0; at < replicas; at++) {
       const daemon = await startDaemon(folder, entry, companions.entries, {
         name: `daemon-${at}`,
+        ...(workers > 1 && { workers }),
         ...(postgres && { store: postgres.url, cluster: { labels: at === 0 ? [FIRST] : [] } }),
       })
       started.push({ close: daemon.stop })
