@@ -122,9 +122,15 @@ const PAIRS: readonly Pair[] = [
 
 const WAYS: readonly Way[] = ['alone', 'among']
 
-/** Every cell, in the order they are shown: the same is asked of a server among others as of one alone. */
+/** Servers that the suite also meets in a workspace above its budget: a modern one in the gateway, and one of each SDK. */
+const BUDGETED: readonly Upstream[] = ['demo', 'sdk-v1-http', 'sdk-v2-http']
+
+const isBudgeted = (pair: Pair): boolean => pair.leg === 'server' && BUDGETED.includes(pair.upstream)
+
+/** Every cell, in the order they are shown: the same is asked of a server in every workspace. */
 export const CELLS: readonly Cell[] = [
   ...WAYS.flatMap(way => PAIRS.map(pair => ({ ...pair, way }))),
+  ...PAIRS.filter(isBudgeted).map(pair => ({ ...pair, way: 'budgeted' as const })),
   { leg: 'authorization', revision: '2026-07-28' },
 ]
 
@@ -132,5 +138,5 @@ export const CELLS: readonly Cell[] = [
 export const nameOf = (cell: Cell): string => {
   if (cell.leg === 'authorization') return cell.leg
   const pair = cell.leg === 'server' ? cell.upstream : `client-${cell.client}`
-  return `${pair}-${cell.revision}${cell.way === 'among' ? '-among' : ''}`
+  return `${pair}-${cell.revision}${cell.way === 'alone' ? '' : `-${cell.way}`}`
 }

@@ -44,3 +44,11 @@ export const assertCompanions = (tools: readonly string[]): void => {
   const missing = TOOLS.filter(name => !tools.includes(name))
   if (missing.length > 0) throw new Error(`The workspace does not show ${missing}, only ${tools}`)
 }
+
+/** Says what is wrong with the list of a workspace above its budget: it shows the gateway's tools, and finds the companions'. */
+export const assertBudget = (tools: readonly string[], found: string): void => {
+  const listed = TOOLS.filter(name => tools.includes(name))
+  if (listed.length > 0 || !tools.includes('search_tools'))
+    throw new Error(`The workspace is not above its budget: it lists ${tools}`)
+  if (!found.includes('tell_time')) throw new Error(`The workspace does not find tell_time, only ${found}`)
+}

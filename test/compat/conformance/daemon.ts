@@ -16,13 +16,24 @@ export interface Daemon {
   stop(): Promise<void>
 }
 
-/** The ways to a server: a workspace of its own, or one with others in it, every name as its server says it. */
-export type Way = 'alone' | 'among'
+/**
+ * The ways to a server: a workspace of its own, or one with others in it, every name as its server says it; or such a
+ * workspace above its budget, which lists the tools of this server only.
+ */
+export type Way = 'alone' | 'among' | 'budgeted'
+
+/** More than the tools of any server of the suite take together with the gateway's own, less than those of all servers. */
+const BUDGET_TOKENS = 2400
 
 /** A workspace for each way to the server. */
 export const workspacesOf = (others: readonly string[]): Readonly<Record<Way, object>> => ({
   alone: { servers: ['server'] },
   among: { servers: ['server', ...others], names: 'plain' },
+  budgeted: {
+    servers: ['server', ...others],
+    names: 'plain',
+    budget: { tokens: BUDGET_TOKENS, favourites: ['server/*'] },
+  },
 })
 
 interface DaemonOptions {

@@ -1,4 +1,7 @@
-/** Runs the official conformance suite against the built daemon, through workspaces of one server and of four. */
+/**
+ * Runs the official conformance suite against the built daemon, through workspaces of one server and of four,
+ * and of four that exceed their budget.
+ */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,11 +21,11 @@ import { startClientHost } from './client-command.ts'
 import { type Outcome, unrun } from './outcomes.ts'
 import { compilePrograms, type Programs } from './programs.ts'
 import { isExpected, printCell, printTable, type Report, tally } from './report.ts'
-import { checkCompanions, startDirect, startStation } from './station.ts'
+import { checkBudget, checkCompanions, startDirect, startStation } from './station.ts'
 import { judgeAuthorization, judgeClient, judgeServer, readRequired, type SuiteResult, type SuiteRun } from './suite.ts'
 
 const USAGE = `npm run conformance -- [options]
-  --cell NAME       only cells whose name begins so (demo, sdk-v1-stdio, client-sdk-v2-2026-07-28-among, …)
+  --cell NAME       only cells whose name has this in it (demo, sdk-v1-stdio, client-sdk-v2-2026-07-28-among, demo-2026-07-28-budgeted, …)
   --scenario NAME   only this scenario of the suite
   --replicas N      N daemons on one PostgreSQL behind a round-robin proxy; only cells where the suite is the client
   --workers N       one daemon of N processes; only cells where the suite is the client
@@ -94,7 +97,10 @@ const runAgain = async (
   return second
 }
 
-/** Both revisions and both ways to one server, one after the other through the same daemon. */
+/** Whether the workspace was what its cell says: without that, nothing is proved about it. */
+const CHECKS = { among: checkCompanions, budgeted: checkBudget } as const
+
+/** Both revisions and all ways to one server, one after the other through the same daemon. */
 const runServerCells = async (upstream: Upstream, cells: readonly ServerCell[], bench: Bench): Promise<void> => {
   const folder = join(bench.folder, upstream)
   mkdirSync(folder)
@@ -105,7 +111,7 @@ const runServerCells = async (upstream: Upstream, cells: readonly ServerCell[], 
     await runCell(cell, bench, async run => {
       const url = (await station).url(cell.way)
       const result = await judgeServer(url, run)
-      if (cell.way === 'among') await checkCompanions(url)
+      if (cell.way !== 'alone') await CHECKS[cell.way](url)
       return result
     })
   }
@@ -144,7 +150,7 @@ const showProgress = (scenario: string): void => {
 }
 
 const chosenCells = (): readonly Cell[] =>
-  CELLS.filter(cell => nameOf(cell).startsWith(options.cell))
+  CELLS.filter(cell => nameOf(cell).includes(options.cell))
     .filter(cell => !options.direct || isDirect(cell))
     .filter(cell => (REPLICAS === 1 && WORKERS === 1) || cell.leg === 'server')
 

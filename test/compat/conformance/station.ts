@@ -2,7 +2,7 @@ import { startBalancer } from '../../support/balancer.ts'
 import { connectV2 } from '../../support/client-v2.ts'
 import { startPostgres } from '../../support/postgres.ts'
 import type { Upstream } from './cells.ts'
-import { assertCompanions, startCompanions } from './companions.ts'
+import { assertBudget, assertCompanions, startCompanions } from './companions.ts'
 import { type Daemon, startDaemon, type Way } from './daemon.ts'
 import type { Programs } from './programs.ts'
 import { UPSTREAMS } from './upstreams.ts'
@@ -73,4 +73,15 @@ export const startDirect = async (upstream: Upstream, programs: Programs): Promi
 export const checkCompanions = async (url: string): Promise<void> => {
   const client = await connectV2('SDK v2 modern', { url })
   assertCompanions(await client.toolNames().finally(client.close))
+}
+
+/** Fails where the workspace the suite was shown lists all tools, or where a tool that it does not list cannot be found. */
+export const checkBudget = async (url: string): Promise<void> => {
+  const client = await connectV2('SDK v2 modern', { url })
+  try {
+    const found = await client.call('search_tools', { query: 'tell the time' })
+    assertBudget(await client.toolNames(), JSON.stringify(found))
+  } finally {
+    await client.close()
+  }
 }
