@@ -31,6 +31,7 @@ import { createCallerRenewal, keepEqualPolicies } from './renew-policies.ts'
 import { createLoginParts, type LoginParts, type OAuthAccess } from './server-logins.ts'
 import { pinServer, type ServerPinning, withPins } from './server-pinning.ts'
 import type { ServerReplicas } from './server-replicas.ts'
+import { createToolEmbeddings } from './tool-embeddings.ts'
 import { createToolFlags } from './tool-flags.ts'
 import { createToolSizes, type ToolSizes } from './tool-sizes.ts'
 import type { ToolUsages } from './tool-usage.ts'
@@ -133,6 +134,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
   const placement = { cluster: first.cluster, connect: replicas?.connect }
   const toolSizes = createToolSizes(health.toolsOf, config => options.usages?.of(config)?.mostUsed() ?? [])
   const toolFlags = createToolFlags(health.toolsOf, () => snapshot.workspaces.values())
+  const toolEmbeddings = createToolEmbeddings({ serverOf: name => snapshot.servers.get(name), log })
   const draining = new Set<Upstream>()
   let snapshot = first
   let servers: ReadonlyMap<string, ServerEntry> = new Map()
@@ -222,6 +224,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
         serverOfTask: bridge.serverOfTask,
         listChanges: options.listChanges,
         usage: options.usages?.of(config),
+        rankByMeaning: toolEmbeddings.of(config),
         previous: before?.workspace,
       },
     )
@@ -291,7 +294,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     health.close()
     const upstreams = [...servers.values()].map(({ native }) => native)
     await Promise.allSettled([...[...upstreams, ...draining].map(upstream => upstream.close()), learnt.close()])
-    await Promise.all([records?.close(), oauth?.close()])
+    await Promise.all([records?.close(), oauth?.close(), toolEmbeddings.close()])
   }
 
   const statusOf = (server: string): ServerStatus => {

@@ -27,6 +27,7 @@ import { readServer } from './servers.ts'
 import type { ServerConfig, Snapshot, StoreConfig, WorkspaceConfig } from './snapshot.ts'
 import { readStore } from './store.ts'
 import { readTelemetry } from './telemetry.ts'
+import { checkToolEmbeddings } from './tool-list.ts'
 import type { Environment } from './variables.ts'
 import { deriveWorkspaces, readPolicies, readWorkspace, withToolFilters } from './workspaces.ts'
 
@@ -104,6 +105,7 @@ export const checkConfig = (
   const givenPolicies = objectAt(root.policies, ['policies'], report)
   const policies = readPolicies(givenPolicies, report)
   const workspaces = readWorkspaces(root.workspaces, entries, servers, policies, report)
+  checkToolEmbeddings(workspaces, servers, report)
   const auth = readAuth(
     root.auth,
     {

@@ -1,4 +1,6 @@
-import { flagSchema, object, oneOfSchema, textList, wholeNumber } from './schema-parts.ts'
+import type { ConfigReport } from './problems.ts'
+import { flagSchema, object, oneOfSchema, textList, textSchema, wholeNumber } from './schema-parts.ts'
+import type { ServerConfig, WorkspaceConfig } from './snapshot.ts'
 
 // Settings of a workspace that keep its list of tools small.
 
@@ -6,6 +8,7 @@ import { flagSchema, object, oneOfSchema, textList, wholeNumber } from './schema
 export interface ToolBudget {
   readonly tokens: number
   readonly favourites?: readonly string[] | undefined // globs of `<server>/<tool>`; undefined: the most used tools
+  readonly embeddings?: string | undefined // a memory server, whose model also ranks tools; undefined: words rank them
 }
 
 /** What is left out of the definitions that are listed. */
@@ -27,9 +30,30 @@ export const budgetSchema = object({
     .describe(
       'Tools that are listed when the others are not, as "<server>/<tool>", "*" standing for any characters. When absent: the most used ones.',
     ),
+  embeddings: textSchema
+    .optional()
+    .describe('A "builtin": "memory" server: the model of its "embeddings" also ranks tools. When absent: words do.'),
 }).describe(
   'A list of tools above this size is replaced by tools that search, describe and call the others, and by favourites.',
 )
+
+/** A budget may only name a memory that has a model for embeddings. */
+export const checkToolEmbeddings = (
+  workspaces: readonly WorkspaceConfig[],
+  servers: readonly ServerConfig[],
+  report: ConfigReport,
+): void => {
+  for (const { name, budget } of workspaces) {
+    if (budget?.embeddings === undefined) continue
+    const server = servers.find(each => each.name === budget.embeddings)
+    if (server?.kind === 'unavailable') continue // its state says why
+    if (server?.kind === 'builtin' && server.builtin === 'memory' && server.embeddings) continue
+    report.problems.push({
+      path: ['workspaces', name, 'budget', 'embeddings'],
+      message: 'expected the name of a "builtin": "memory" server whose "memory" has "embeddings"',
+    })
+  }
+}
 
 const LEAST_DESCRIPTION = 40
 

@@ -54,9 +54,12 @@ export const readWorkspace = (
   }
 }
 
-const budgetOf = ({ tokens, favourites }: NonNullable<z.output<typeof workspaceSchema>['budget']>): ToolBudget => ({
+type BudgetEntry = NonNullable<z.output<typeof workspaceSchema>['budget']>
+
+const budgetOf = ({ tokens, favourites, embeddings }: BudgetEntry): ToolBudget => ({
   tokens,
   ...(favourites && { favourites }),
+  ...(embeddings !== undefined && { embeddings }),
 })
 
 const readServerNames = (

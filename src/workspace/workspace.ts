@@ -6,6 +6,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { Json } from '../wire/json/json.ts'
 import { createGatewayToolRoute } from './budget/gateway-tool-route.ts'
 import { ShownLists } from './budget/shown-lists.ts'
+import type { RankByMeaning } from './budget/tool-meaning.ts'
 import type { ToolUsage } from './budget/tool-usage.ts'
 import { Catalog } from './catalog/catalog.ts'
 import { CACHE_TIMES, type CacheTimes } from './catalog/freshness.ts'
@@ -41,6 +42,7 @@ export interface WorkspaceDeps {
   /** The server that a task of a caller belongs to. */
   readonly serverOfTask?: (caller: Caller, taskId: string) => string | undefined
   readonly usage?: ToolUsage | undefined // of the tools of a workspace with a budget; undefined: it is not counted
+  readonly rankByMeaning?: RankByMeaning | undefined // for searches of tools
 }
 
 /** Several servers as one, or one server with rules. */
@@ -135,6 +137,7 @@ export const createWorkspace = (
     listChanges,
     serverOfTask,
     usage,
+    rankByMeaning,
   }: WorkspaceDeps,
 ): Workspace => {
   const catalog = new Catalog({
@@ -198,6 +201,7 @@ export const createWorkspace = (
           instructionsOf: (caller, member) =>
             catalog.discovery(member, caller).value?.result.get('instructions')?.asString(),
           missingScopes,
+          rankByMeaning,
         })
       : routes.dispatch
 

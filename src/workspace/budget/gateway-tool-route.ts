@@ -12,6 +12,7 @@ import { callThrough } from './call-through.ts'
 import { DEFAULT_RESULTS, GATEWAY_TOOLS, type GatewayTool, gatewayToolNames, MOST_RESULTS } from './gateway-tools.ts'
 import { nearestNames } from './nearest-names.ts'
 import type { SearchTools } from './search-tools.ts'
+import type { RankByMeaning } from './tool-meaning.ts'
 import { writeFoundTools } from './tool-text.ts'
 
 interface GatewayToolOptions {
@@ -21,6 +22,7 @@ interface GatewayToolOptions {
   /** What a server says about itself, if that is known. */
   readonly instructionsOf: (caller: Caller, member: Member) => string | undefined
   readonly missingScopes?: ScopeCheck | undefined
+  readonly rankByMeaning?: RankByMeaning | undefined // undefined: words alone rank tools
 }
 
 const PREFIX = 'dragoman__' // of a tool whose plain name a server has
@@ -34,7 +36,7 @@ export const createGatewayToolRoute = (options: GatewayToolOptions): Dispatch =>
   let loaded: Promise<SearchTools> | undefined
   // Loaded by the first search: most gateways never need it, and what finds stems of words takes time to load.
   const openSearch = (): Promise<SearchTools> => {
-    loaded ??= import('./search-tools.ts').then(({ createToolSearch }) => createToolSearch())
+    loaded ??= import('./search-tools.ts').then(({ createToolSearch }) => createToolSearch(options.rankByMeaning))
     return loaded
   }
   const answering: AnswerOptions = { ...options, search: openSearch }

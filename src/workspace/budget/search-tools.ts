@@ -3,6 +3,7 @@ import { rarity } from '../../text/rank.ts'
 import type { Json } from '../../wire/json/json.ts'
 import type { ListItem, MergedList } from '../catalog/merged-list.ts'
 import type { Member } from '../member.ts'
+import { fuseRankings, type RankByMeaning, type ToolMeaning, toolMeaning } from './tool-meaning.ts'
 import { serverTerms, type TextTerms, termId, toolTerms, weightOf } from './tool-terms.ts'
 
 interface SearchOptions {
@@ -30,21 +31,39 @@ const releaseEventLoop = (): Promise<void> => new Promise(resolve => setImmediat
 /** Ranks the tools of a list by a query. Only what the caller may see is in the list. */
 export type SearchTools = (list: MergedList, query: string, options: SearchOptions) => Promise<FoundTools>
 
-/** Makes the search of one workspace. Each definition is read once, for all callers and all later lists that have it. */
-export const createToolSearch = (): SearchTools => {
+/**
+ * Makes the search of one workspace. Each definition is read once, for all callers and all later lists that have it. With a
+ * model that compares meanings, its ranking and the one by words are fused.
+ */
+export const createToolSearch = (rankByMeaning?: RankByMeaning): SearchTools => {
   const known = new WeakMap<Json, TextTerms>()
+  const meanings = new WeakMap<Json, ToolMeaning>()
   return async (list, query, { limit, about }) => {
     const terms = queryTerms(query)
     if (terms.length === 0) return overviewOf(list, about, false)
+    const nearest = rankByMeaning?.(query, meaningsOf(list, meanings))
     const [tools, servers] = [await termsOfAll(list, known), serversOf(list, about)]
-    const best = scoresOf(list, tools, servers, terms).sort(byScore)
-    if (best.length === 0) return overviewOf(list, about, true)
-    return { kind: 'tools', items: best.slice(0, limit).map(({ item }) => item), matching: best.length }
+    const best = scoresOf(list, tools, servers, terms)
+      .sort(byScore)
+      .map(({ at }) => at)
+    const byMeaning = await nearest
+    const places = byMeaning ? fuseRankings(best, byMeaning) : best
+    if (places.length === 0) return overviewOf(list, about, true)
+    const items = places.slice(0, limit).flatMap(at => list.items[at] ?? [])
+    return { kind: 'tools', items, matching: places.length }
   }
 }
 
+const meaningsOf = ({ items }: MergedList, known: WeakMap<Json, ToolMeaning>): readonly ToolMeaning[] =>
+  items.map(item => {
+    const meaning = known.get(item.identity) ?? toolMeaning(item.member.server, nameOf(item), item.whole)
+    known.set(item.identity, meaning)
+    return meaning
+  })
+
 interface ScoredTool {
   readonly item: ListItem
+  readonly at: number // its place in the list
   readonly score: number
 }
 
@@ -115,7 +134,7 @@ const scoresOf = (
       score += (rare * weight) / (weight + SATURATION)
       covered += rare
     }
-    if (score > 0) found.push({ item, score: score * Math.sqrt(covered / all) })
+    if (score > 0) found.push({ item, at, score: score * Math.sqrt(covered / all) })
   }
   return found
 }
