@@ -23,8 +23,20 @@ export const CLIENT_CHECKS = [
   'no-warnings',
 ] as const
 
+/** What a client program is asked to do (`--checks hidden`) where a budget hides all tools of the servers. */
+export const HIDDEN_CHECKS = [
+  'connect',
+  'short-list',
+  'find-hidden',
+  'hidden-progress',
+  'hidden-question',
+  'hidden-by-name',
+  'close',
+  'no-warnings',
+] as const
+
 /** The name of a check of a client program. */
-export type ClientCheck = (typeof CLIENT_CHECKS)[number]
+export type ClientCheck = (typeof CLIENT_CHECKS)[number] | (typeof HIDDEN_CHECKS)[number]
 
 /** How one check ended; `detail` says why it failed. */
 export interface CheckOutcome {

@@ -5,6 +5,7 @@ import {
   CLIENT_CHECKS,
   type ClientCheck,
   completeOutcomes,
+  HIDDEN_CHECKS,
 } from './cell.ts'
 import { type ClientTransport, type ClientWorkspace, type Gateway, startClientGateway } from './gateway.ts'
 import { install } from './install.ts'
@@ -22,6 +23,8 @@ interface ClientPeer {
   /** The eras it can be told to speak; the first is the one it speaks unasked. */
   readonly modes: readonly ClientMode[]
   readonly transports: readonly ClientTransport[]
+  /** It also finds and calls tools that a budget hides. */
+  readonly findsHidden?: true
   readonly isQuick: boolean
   readonly note?: string
 }
@@ -71,6 +74,7 @@ const PEERS: readonly ClientPeer[] = [
     lacks: [],
     modes: ONLY_LEGACY,
     transports: ANY,
+    findsHidden: true,
     isQuick: true,
   },
   {
@@ -80,6 +84,7 @@ const PEERS: readonly ClientPeer[] = [
     lacks: [],
     modes: [AUTO, LEGACY],
     transports: ANY,
+    findsHidden: true,
     isQuick: true,
   },
   {
@@ -99,6 +104,7 @@ const PEERS: readonly ClientPeer[] = [
     lacks: ['no-warnings'],
     modes: [AUTO, { name: '2025-11-25', isModern: false }],
     transports: ANY,
+    findsHidden: true,
     isQuick: true,
   },
   {
@@ -112,7 +118,6 @@ const PEERS: readonly ClientPeer[] = [
   },
 ]
 
-const WORKSPACES: readonly ClientWorkspace[] = ['legacy', 'modern']
 const RUN_MS = 240_000
 
 /** HTTP+SSE belongs to the older revisions: a client of 2026-07-28 does not use it. */
@@ -121,6 +126,10 @@ const isPossible = (transport: ClientTransport, { isModern }: ClientMode): boole
 /** The tests leave out what differs least: a workspace of modern servers by the rarer transports. */
 const isQuickRoute = (transport: ClientTransport, workspace: ClientWorkspace): boolean =>
   transport === 'streamable' || workspace === 'legacy'
+
+/** Tools are hidden from every transport in the same way. */
+const workspacesFor = ({ findsHidden }: ClientPeer, transport: ClientTransport): readonly ClientWorkspace[] =>
+  findsHidden && transport === 'streamable' ? ['legacy', 'modern', 'budgeted'] : ['legacy', 'modern']
 
 /** One cell for every client, mode, transport and workspace, of all peers or of one; all share one gateway. */
 export const clientCells = (only?: string): { readonly cells: Cell[]; stop(): Promise<void> } => {
@@ -132,7 +141,9 @@ export const clientCells = (only?: string): { readonly cells: Cell[]; stop(): Pr
     peer.modes.flatMap(mode =>
       peer.transports
         .filter(transport => isPossible(transport, mode))
-        .flatMap(transport => WORKSPACES.map(workspace => clientCell(station.get, peer, mode, transport, workspace))),
+        .flatMap(transport =>
+          workspacesFor(peer, transport).map(workspace => clientCell(station.get, peer, mode, transport, workspace)),
+        ),
     ),
   )
   return { cells, stop: station.stop }
@@ -147,12 +158,14 @@ const clientCell = (
 ): Cell => {
   const { peer, version, program, lacks, isQuick, note } = client
   const era = mode.isModern ? 'modern' : 'legacy'
-  const checks = CLIENT_CHECKS.filter(check => !lacks.includes(check) && !(mode.isModern && check === 'ping'))
+  const isHidden = workspace === 'budgeted'
+  const all: readonly ClientCheck[] = isHidden ? HIDDEN_CHECKS : CLIENT_CHECKS
+  const checks = all.filter(check => !lacks.includes(check) && !(mode.isModern && check === 'ping'))
   return {
     side: 'client',
     peer,
     version,
-    route: `${ROUTES[transport]}, ${era} client, ${workspace} servers`,
+    route: `${ROUTES[transport]}, ${era} client, ${isHidden ? 'hidden tools' : `${workspace} servers`}`,
     checks,
     isQuick: isQuick && isQuickRoute(transport, workspace),
     ...(note !== undefined && { note }),
@@ -161,6 +174,7 @@ const clientCell = (
       if (installed.kind === 'skipped') return installed
       const target = (await gateway()).target(workspace, transport)
       const args = ['--transport', transport, '--target', target, '--mode', mode.name]
+      if (isHidden) args.push('--checks', 'hidden')
       const result = await runCommand(program.start(installed.folder, args), RUN_MS)
       const outcomes = completeOutcomes(checks, result.stdout.split('\n').flatMap(readOutcome), tailOf(result))
       return { kind: 'ran', revision: revisionOf(outcomes), outcomes }

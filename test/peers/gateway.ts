@@ -62,10 +62,14 @@ export const startGateway = async (config: (folder: string) => GatewayConfig): P
 /** The workspaces every client is tried with. */
 export type ClientWorkspace = keyof typeof CLIENT_WORKSPACES
 
-/** `legacy`: one server that pages, of 2025-11-25. `modern`: the demo server of 2026-07-28 beside another server. */
+/**
+ * `legacy`: one server that pages, of 2025-11-25. `modern`: the demo server of 2026-07-28 beside another server.
+ * `budgeted`: a server of each era, whose tools a budget hides.
+ */
 export const CLIENT_WORKSPACES = {
   legacy: { servers: ['scripted'] },
   modern: { servers: ['demo', 'extra'], names: 'plain' },
+  budgeted: { servers: ['demo', 'scripted'], budget: { tokens: 1000, favourites: [] } },
 } as const
 
 /** Starts a gateway with the servers that client programs call. */

@@ -75,6 +75,7 @@ func main() {
 	kind := flag.String("transport", "streamable", "streamable, sse or stdio")
 	target := flag.String("target", "", "a URL, or for stdio a JSON array: the command line")
 	mode := flag.String("mode", "auto", "auto, or the revision to speak")
+	which := flag.String("checks", "all", "all, or hidden: of tools that a budget hides")
 	flag.Parse()
 
 	h := &host{action: "accept"}
@@ -94,6 +95,11 @@ func main() {
 	}
 	revision := session.InitializeResult().ProtocolVersion
 	report("connect", true, revision)
-	checks{session, h, revision >= "2026-07-28"}.run()
+	c := checks{session, h, revision >= "2026-07-28"}
+	if *which == "hidden" {
+		c.runHidden()
+	} else {
+		c.run()
+	}
 	run("close", func(context.Context) error { return session.Close() })
 }

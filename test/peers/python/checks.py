@@ -39,6 +39,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--transport", choices=["streamable", "sse", "stdio"], required=True)
     parser.add_argument("--target", required=True, help="a URL, or for stdio a JSON array: the command line")
     parser.add_argument("--mode", default="auto")
+    parser.add_argument("--checks", choices=["all", "hidden"], default="all")
     return parser.parse_args()
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 import anyio
 from checks import BIG, FORM, LOG_LINES, ROOT, WATCHED, arguments, expect, expect_in, expect_tools, innermost, report
 from checks import report_end, run, token, until
+from hidden_tools import hidden_checks
 from mcp import ClientSession, StdioServerParameters, types
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
@@ -58,17 +59,21 @@ class Client:
         return types.ElicitResult(action=self.action, **({"content": FORM} if self.action == "accept" else {}))
 
 
+async def tool_names(session: ClientSession) -> list[str]:
+    listed = await session.list_tools()
+    names = [tool.name for tool in listed.tools]
+    while HAS_PAGES and listed.nextCursor:
+        listed = await session.list_tools(listed.nextCursor)
+        names += [tool.name for tool in listed.tools]
+    return names
+
+
 async def all_checks(session: ClientSession, client: Client) -> None:
     async def call(name, given=None, **more):
         return await session.call_tool(name, given or {}, **more)
 
     async def list_tools():
-        listed = await session.list_tools()
-        names = [tool.name for tool in listed.tools]
-        while HAS_PAGES and listed.nextCursor:
-            listed = await session.list_tools(listed.nextCursor)
-            names += [tool.name for tool in listed.tools]
-        return expect_tools(names)
+        return expect_tools(await tool_names(session))
 
     async def echo():
         expect(text_of(await call("example-echo", {"message": "Grüße 你好"})), "Echo: Grüße 你好")
@@ -179,9 +184,9 @@ async def all_checks(session: ClientSession, client: Client) -> None:
 
 
 async def main() -> None:
-    client, is_connected = Client(), False
+    options, client, is_connected = arguments(), Client(), False
     try:
-        async with connect(arguments()) as streams:
+        async with connect(options) as streams:
             callbacks = {"elicitation_callback": client.on_elicitation} if HAS_ELICITATION else {}
             async with ClientSession(
                 *streams[:2],
@@ -195,7 +200,10 @@ async def main() -> None:
                     result = await session.initialize()
                 is_connected = True
                 report("connect", True, result.protocolVersion)
-                await all_checks(session, client)
+                if options.checks == "hidden":
+                    await hidden_checks(lambda: tool_names(session), session.call_tool)
+                else:
+                    await all_checks(session, client)
     except Exception as error:
         return report("close" if is_connected else "connect", False, repr(innermost(error)))
     report_end()

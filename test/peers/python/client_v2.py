@@ -6,6 +6,7 @@ import warnings
 import anyio
 from checks import BIG, FORM, LOG_LINES, ROOT, WATCHED, arguments, expect, expect_in, expect_tools, innermost, report
 from checks import report_end, run, token, until
+from hidden_tools import hidden_checks
 from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.sse import sse_client
 
@@ -50,17 +51,21 @@ def text_of(result) -> str:
     return "".join(getattr(block, "text", "") for block in result.content)
 
 
+async def tool_names(client: Client) -> list[str]:
+    listed = await client.list_tools()
+    names = [tool.name for tool in listed.tools]
+    while listed.next_cursor:
+        listed = await client.list_tools(cursor=listed.next_cursor)
+        names += [tool.name for tool in listed.tools]
+    return names
+
+
 async def all_checks(client: Client, host: Host, is_modern: bool) -> None:
     async def call(name, given=None, **more):
         return await client.call_tool(name, given or {}, **more)
 
     async def list_tools():
-        listed = await client.list_tools()
-        names = [tool.name for tool in listed.tools]
-        while listed.next_cursor:
-            listed = await client.list_tools(cursor=listed.next_cursor)
-            names += [tool.name for tool in listed.tools]
-        return expect_tools(names)
+        return expect_tools(await tool_names(client))
 
     async def echo():
         expect(text_of(await call("example-echo", {"message": "Grüße 你好"})), "Echo: Grüße 你好")
@@ -174,7 +179,10 @@ async def main() -> None:
         ) as client:
             is_connected = True
             report("connect", True, client.protocol_version)
-            await all_checks(client, host, client.protocol_version >= "2026-07-28")
+            if options.checks == "hidden":
+                await hidden_checks(lambda: tool_names(client), client.call_tool)
+            else:
+                await all_checks(client, host, client.protocol_version >= "2026-07-28")
     except Exception as error:
         return report("close" if is_connected else "connect", False, repr(innermost(error)))
     report_end()
