@@ -7,6 +7,13 @@ const objectOf = (value: unknown): Obj =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Obj) : {}
 const listOf = (value: unknown): readonly Obj[] => (Array.isArray(value) ? value.map(objectOf) : [])
 
+/** How a single value is written, by its type. */
+const TYPES: Readonly<Record<string, RegExp>> = {
+  integer: /^-?\d+$/,
+  number: /^-?\d+(\.\d+)?$/,
+  boolean: /^(true|false)$/,
+}
+
 /** The server of an OpenAPI document that checks each request by it, and answers `{}`. */
 export const startDocumentApi = async (document: Obj) => {
   const problems: string[] = []
@@ -25,7 +32,8 @@ export const startDocumentApi = async (document: Obj) => {
   const paths = Object.entries(objectOf(document.paths)).map(([path, item]) => ({
     path,
     literal: path.replace(/\{[^}]*\}/g, '').length,
-    pattern: new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{[^}]*\}/g, '[^?]+')}$`),
+    names: [...path.matchAll(/\{([^}]*)\}/g)].map(([, name]) => name),
+    pattern: new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{[^}]*\}/g, '([^?]+)')}$`),
     item: resolve(objectOf(item)),
   }))
   paths.sort((a, b) => b.literal - a.literal) // of several that fit, the most specific one is meant
@@ -81,8 +89,36 @@ export const startDocumentApi = async (document: Obj) => {
     return schema === undefined ? undefined : schemaProblem(schema, JSON.parse(text))
   }
 
+  /** Whether the text of a single value can be what the schema says. */
+  const fits = (schema: Obj, value: string): boolean => {
+    const { type, enum: values, pattern } = resolve(schema)
+    const isOfType = typeof type !== 'string' || (TYPES[type]?.test(value) ?? true)
+    const isListed = type !== 'string' || !Array.isArray(values) || values.includes(value)
+    return (
+      isOfType && isListed && (type !== 'string' || typeof pattern !== 'string' || new RegExp(pattern, 'u').test(value))
+    )
+  }
+
+  const checkValues = (parameters: readonly Obj[], url: URL, inPath: Readonly<Record<string, string>>) => {
+    const known = (place: string): readonly Obj[] => parameters.filter(parameter => parameter.in === place)
+    for (const key of url.searchParams.keys())
+      if (!known('query').some(({ name }) => key === name || key.startsWith(`${name}[`)))
+        return `the query parameter ${key} is not in the document`
+    for (const [place, readValue] of Object.entries({
+      query: (name: string) => url.searchParams.get(name),
+      path: (name: string) => inPath[name] ?? null,
+    }))
+      for (const parameter of known(place)) {
+        const value = readValue(String(parameter.name))
+        const schema = parameter.schema === undefined ? parameter : objectOf(parameter.schema)
+        if (value !== null && !fits(schema, value)) return `the ${place} parameter ${parameter.name} cannot be ${value}`
+      }
+    return undefined
+  }
+
   const check = (method: string, url: URL, headers: Obj, text: string): string | undefined => {
-    const found = paths.find(({ pattern, item }) => pattern.test(decodeURI(url.pathname)) && item[method] !== undefined)
+    const path = decodeURI(url.pathname)
+    const found = paths.find(({ pattern, item }) => pattern.test(path) && item[method] !== undefined)
     if (!found) return 'there is no such operation'
     const operation = objectOf(found.item[method])
     const parameters = [...listOf(found.item.parameters), ...listOf(operation.parameters)].map(resolve)
@@ -93,7 +129,12 @@ export const startDocumentApi = async (document: Obj) => {
       const isList = [...url.searchParams.keys()].some(key => key.startsWith(`${name}[`))
       if (required === true && isPresent === false && !isList) return `the ${place} parameter ${name} is missing`
     }
-    return checkBody(operation, parameters, String(headers['content-type'] ?? ''), text)
+    const values = found.pattern.exec(path)?.slice(1) ?? []
+    const inPath = Object.fromEntries(values.map((value, at) => [found.names[at], decodeURIComponent(value)]))
+    return (
+      checkValues(parameters, url, inPath) ??
+      checkBody(operation, parameters, String(headers['content-type'] ?? ''), text)
+    )
   }
 
   const server = await scriptedServer(({ method, url, headers, text }, response) => {

@@ -1,3 +1,5 @@
+import { Validator } from '@cfworker/json-schema'
+
 type Schema = Readonly<Record<string, unknown>>
 
 const FORMATS: Readonly<Record<string, string>> = {
@@ -7,6 +9,22 @@ const FORMATS: Readonly<Record<string, string>> = {
   uri: 'https://example.com/a',
   uuid: '3b241101-e2bb-4255-8caf-4136c566a962',
 }
+/** Texts that most patterns of real APIs accept one of: names, numbers, versions, hashes, paths. */
+const COMMON_TEXTS = [
+  '1',
+  '12345',
+  'a1',
+  'abc',
+  'A',
+  '1.0.0',
+  'a-b',
+  'a/b',
+  'a:b',
+  '/a',
+  '#a0b1c2',
+  '0'.repeat(40),
+  '0'.repeat(64),
+]
 const DEEPEST = 12
 
 /** No value is made for a pattern. */
@@ -23,7 +41,11 @@ export const sampleOf = (schema: unknown, root: unknown = schema, depth = 0): un
   if (Array.isArray(own.enum)) return own.enum.find(value => value !== null)
   const options = [own.oneOf, own.anyOf].find(each => Array.isArray(each)) as unknown[] | undefined
   const first = options?.find(each => objectOf(each).type !== 'null')
-  if (options && own.properties === undefined) return sampleOf(first, root, depth + 1)
+  if (options && own.properties === undefined) {
+    const samples = [first, ...options].flatMap(option => [option, withAllRequired(option, root)])
+    const values = samples.map(sample => sampleOf(sample, root, depth + 1))
+    return own.oneOf ? (values.find(value => isValid(own, root, value)) ?? values[0]) : values[0]
+  }
   if (options) {
     const parts = [own, flatten(first, root)] // the options of an object often say what is required, only
     return sampleOf({ ...own, ...merged(parts), oneOf: undefined, anyOf: undefined }, root, depth + 1)
@@ -42,7 +64,7 @@ export const sampleOf = (schema: unknown, root: unknown = schema, depth = 0): un
       return Object.fromEntries(members)
     }
     case 'array':
-      return Array.from({ length: Number(own.minItems ?? 0) }, () => sampleOf(own.items ?? {}, root, depth + 1))
+      return sampleList(own, root, depth)
     case 'integer':
     case 'number':
       return Math.max(Number(own.minimum ?? 1), 1)
@@ -50,10 +72,36 @@ export const sampleOf = (schema: unknown, root: unknown = schema, depth = 0): un
       return true
     default: {
       const text = (FORMATS[String(own.format)] ?? 'a').padEnd(Number(own.minLength ?? 0), 'a')
-      if (typeof own.pattern === 'string' && !new RegExp(own.pattern, 'u').test(text)) throw new NoSample(own.pattern)
-      return text
+      if (typeof own.pattern !== 'string') return text
+      const pattern = new RegExp(own.pattern, 'u')
+      const fits = (one: string): boolean =>
+        pattern.test(one) &&
+        one.length >= Number(own.minLength ?? 0) &&
+        one.length <= Number(own.maxLength ?? one.length)
+      const found = [text, ...COMMON_TEXTS].find(fits)
+      if (found === undefined) throw new NoSample(own.pattern)
+      return found
     }
   }
+}
+
+const sampleList = ({ items = {}, minItems = 0, uniqueItems }: Schema, root: unknown, depth: number): unknown[] => {
+  const least = Number(minItems)
+  if (least === 0) return []
+  const item = sampleOf(items, root, depth + 1)
+  if (uniqueItems !== true) return Array.from({ length: least }, () => item)
+  const others = [item, ...COMMON_TEXTS, 1, 2, 3].filter(value => isValid(objectOf(items), root, value))
+  return [...new Set(others)].slice(0, least)
+}
+
+const withAllRequired = (schema: unknown, root: unknown): Schema => {
+  const flat = flatten(schema, root)
+  return { ...flat, required: Object.keys(objectOf(flat.properties)) }
+}
+
+const isValid = (schema: Schema, root: unknown, value: unknown): boolean => {
+  const { $defs = {} } = objectOf(root)
+  return new Validator({ ...schema, $defs }, '2020-12', true).validate(value).valid
 }
 
 const resolve = (ref: string, root: unknown): Schema =>
