@@ -21,6 +21,7 @@ import { createDiscover } from './discover.ts'
 import type { Member } from './member.ts'
 import { createPolicy } from './policy/policy.ts'
 import { createScopeCheck } from './policy/scopes.ts'
+import { createDirectCalls } from './routing/direct-calls.ts'
 import { createKnownAnswers } from './routing/known-answers.ts'
 import { createRoutes } from './routing/routes.ts'
 import { createSingleServerRoute } from './routing/single-server.ts'
@@ -108,19 +109,16 @@ export const openWorkspace = (config: WorkspaceConfig, members: readonly Member[
   }
 }
 
-const isPlain = (config: WorkspaceConfig): boolean => {
-  const { servers, names, nameLength, instructions, policy, overlays, budget, trim } = config
-  return (
-    servers.length === 1 &&
-    nameLength === undefined &&
-    budget === undefined &&
-    trim === undefined &&
-    names === 'plain' &&
-    instructions === undefined &&
-    createPolicy(policy).isOpen &&
-    [...overlays.values()].every(tools => tools.size === 0)
-  )
-}
+const isPlain = (config: WorkspaceConfig): boolean =>
+  config.budget === undefined && config.trim === undefined && config.instructions === undefined && callsArePlain(config)
+
+/** One server, all of whose tools are called by their own names, and with the arguments that callers give. */
+const callsArePlain = ({ servers, names, nameLength, policy, overlays }: WorkspaceConfig): boolean =>
+  servers.length === 1 &&
+  nameLength === undefined &&
+  names === 'plain' &&
+  createPolicy(policy).isOpen &&
+  [...overlays.values()].every(tools => tools.size === 0)
 
 export const createWorkspace = (
   config: WorkspaceConfig,
@@ -189,6 +187,18 @@ export const createWorkspace = (
   const stopListening = onServerStatus?.(followStatus(members, catalog, subscriptions))
   const stopChanges = listChanges?.onChanged((server, list) => catalog.markOutdated(server, list))
 
+  const [only] = members
+  const isDirect = (budget || trim) && callsArePlain(config)
+  const single = isDirect && only && createSingleServerRoute(only, log, { onListFault, missingScopes })
+  const route = single
+    ? createDirectCalls({
+        member: only,
+        direct: single.dispatch,
+        general: routes.dispatch,
+        lists: merged,
+        ...{ provenance, usage },
+      })
+    : routes.dispatch
   const stopUsage = usage?.onChanged(() =>
     subscriptions.onCacheChange({ kind: 'tools', server: '', scope: { kind: 'all' } }),
   )
@@ -196,14 +206,14 @@ export const createWorkspace = (
     budget || trim
       ? createGatewayToolRoute({
           lists: merged,
-          route: routes.dispatch,
+          route,
           log,
           instructionsOf: (caller, member) =>
             catalog.discovery(member, caller).value?.result.get('instructions')?.asString(),
           missingScopes,
           rankByMeaning,
         })
-      : routes.dispatch
+      : route
 
   const choose = ({ kind, method }: Exchange): Dispatch => {
     if (kind !== 'request') return routes.dispatch
@@ -232,6 +242,7 @@ export const createWorkspace = (
       stopListening?.()
       stopChanges?.()
       stopUsage?.()
+      if (single) single.subscriptions.close()
       subscriptions.close()
       refetcher.close()
       catalog.close()
