@@ -87,3 +87,20 @@ everyCell(
   },
   { ...options, only: client => client === '2025-11-25' },
 )
+
+everyCell(
+  'a server whose tools are called by name hears of the roots of its client, and of names that it does not list',
+  async ({ client, server }) => {
+    await client.call('tools/call', { name: 'echo', arguments: {} })
+    const unknown = await client.call('tools/call', { name: 'unlisted', arguments: {} })
+    expect(unknown.error ?? unknown.result).toBeDefined()
+    expect(server.of('tools/call').map(({ message }) => message.params?.name)).toEqual(['echo', 'unlisted'])
+    await client.notify('notifications/roots/list_changed')
+    await server.arrived('notifications/roots/list_changed')
+  },
+  {
+    ...options,
+    capabilities: { roots: { listChanged: true } },
+    only: (client, server) => !isModern(client) && !isModern(server),
+  },
+)

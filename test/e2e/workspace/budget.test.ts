@@ -214,6 +214,22 @@ describe('without configured favourites', () => {
   })
 })
 
+test('only calls of tools that exist are counted', async () => {
+  const state = await openState({ kind: 'sqlite', data }, SILENT)
+  closing.push(() => state.store.close())
+  const value = { ...CONFIG, workspaces: { default: { servers: ['demo'], budget: { tokens: 1000 } } } }
+  const snapshot = await loadConfig({ value, env: {}, flags: { port: 0 } })
+  const gateway = await startGateway(snapshot, { log: SILENT, data, state })
+  await gateway.ready
+  await send(gateway.url(), modern(0, 'tools/list', {}))
+  for (let i = 0; i < 12; i++) await send(gateway.url(), modern(i, 'tools/call', { name: `made_up_${i}` }))
+  await send(gateway.url(), modern(12, 'tools/call', { name: 'test_simple_text' }))
+  await gateway.close()
+  const stored = await state.store.shared.document('tool-usage default')
+  expect(JSON.parse(String(stored?.body))).toMatchObject({ calls: { 'demo/test_simple_text': 1 }, chosen: [] })
+  expect(String(stored?.body)).not.toContain('made_up')
+})
+
 test('calls through the gateway are counted, and listed in the next conversation', async () => {
   const config = { workspaces: { default: { servers: ['demo'], budget: { tokens: 1000 } } } }
   const call = async (url: string, times: number): Promise<void> => {
