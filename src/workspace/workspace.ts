@@ -196,7 +196,7 @@ export const createWorkspace = (
         direct: single.dispatch,
         general: routes.dispatch,
         lists: merged,
-        ...{ provenance, usage },
+        usage,
       })
     : routes.dispatch
   const stopUsage = usage?.onChanged(() =>

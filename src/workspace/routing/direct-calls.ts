@@ -1,8 +1,7 @@
-import type { Caller, Dispatch, Exchange } from '../../protocol/exchange.ts'
+import type { Dispatch, Exchange } from '../../protocol/exchange.ts'
 import type { ToolUsage } from '../budget/tool-usage.ts'
 import type { MergedList } from '../catalog/merged-list.ts'
 import type { ListView } from '../catalog/merged-lists.ts'
-import type { Provenance } from '../catalog/provenance.ts'
 import type { Member } from '../member.ts'
 
 interface DirectCallsOptions {
@@ -10,7 +9,6 @@ interface DirectCallsOptions {
   readonly direct: Dispatch // forwards to the server
   readonly general: Dispatch // finds the tool in the list of the caller
   readonly lists: ListView
-  readonly provenance: Provenance
   readonly usage?: ToolUsage | undefined
 }
 
@@ -20,14 +18,7 @@ const LIST_MS = 1000 // how long names are counted by the same list
  * The route of calls where the only rules of a workspace of one server are about its list: they are forwarded as they would
  * be without rules. Callers whose token has a policy take the general path.
  */
-export const createDirectCalls = ({
-  member,
-  direct,
-  general,
-  lists,
-  provenance,
-  usage,
-}: DirectCallsOptions): Dispatch => {
+export const createDirectCalls = ({ member, direct, general, lists, usage }: DirectCallsOptions): Dispatch => {
   let list: MergedList | undefined
   let nextListAt = 0
 
@@ -42,15 +33,9 @@ export const createDirectCalls = ({
     if (found && !('candidates' in found)) counted.count(member.server, found.original)
   }
 
-  /** The server is told when the roots of the session change. */
-  const recordSession = ({ session, capabilities }: Caller): void => {
-    if (session !== undefined && capabilities.has('roots')) provenance.recordSession(session, member.server)
-  }
-
   return exchange => {
     if (exchange.caller.policy) return general(exchange)
     if (usage) count(usage, exchange)
-    recordSession(exchange.caller)
     direct(exchange)
   }
 }
