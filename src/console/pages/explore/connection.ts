@@ -1,4 +1,5 @@
 import { batch, signal } from '@preact/signals'
+import { META } from '../../../protocol/meta.ts'
 import type { Revision } from '../../../protocol/revisions.ts'
 import { gatewayUrl, messageOf } from '../../api.ts'
 import { type ClientSettings, capabilitiesOf, DEFAULT_SETTINGS, isSameClient } from '../../mcp/client-settings.ts'
@@ -14,6 +15,7 @@ export interface ItemList {
   readonly error?: string | undefined
   readonly note?: string | undefined // what the list lacks
   readonly next?: string | undefined // the cursor of the next page, which is read on demand
+  readonly leftOut?: number | undefined // tools that the budget of the workspace leaves out
 }
 
 /** The connection of the page: one target, one revision. */
@@ -41,6 +43,8 @@ export const isLive = signal(false)
 /** Log messages that belong to no call. */
 export const serverLog = signal<readonly LogMessage[]>([])
 export const lists = signal<Readonly<Record<ExploreKind, ItemList>>>(allLists(NO_LIST))
+/** Whether tools are listed, too, that the budget of a workspace leaves out. */
+export const showsAllTools = signal(false)
 /** How often each watched resource was updated. */
 export const updates = signal<ReadonlyMap<string, number>>(new Map())
 export const watched = signal<ReadonlySet<string>>(new Set())
@@ -123,14 +127,15 @@ export const loadList = async (kind: ExploreKind): Promise<void> => {
   const had = lists.peek()[kind]
   let shownAt = Date.now()
   try {
-    const send = (name: string, params: JsonObject) => client.request(name, params)
+    const send = senderOf(client, kind)
     if (clientSettings.peek().isPaged) return set(await readPage(kind, send, []))
     const { items, meta, isCut } = await fetchAll(send, method, member, part => {
       if (had.state === 'ready' || Date.now() - shownAt < PAGE_MS) return
       shownAt = Date.now()
       set({ state: 'loading', items: part.map(each => readItem(kind, each)) })
     })
-    set({ state: 'ready', items: items.map(each => readItem(kind, each)), note: noteOf(meta, isCut) })
+    const read = items.map(each => readItem(kind, each))
+    set({ state: 'ready', items: read, note: noteOf(meta, isCut), leftOut: leftOutOf(meta) })
   } catch (error) {
     if (error instanceof McpError && error.reason === 'cancelled') return
     set({ ...had, state: 'failed', error: messageOf(error) })
@@ -147,7 +152,7 @@ export const loadNextPage = async (kind: ExploreKind): Promise<void> => {
   }
   set({ ...had, state: 'loading' })
   try {
-    set(await readPage(kind, (name, params) => client.request(name, params), had.items, had.next))
+    set(await readPage(kind, senderOf(client, kind), had.items, had.next))
   } catch (error) {
     set({ ...had, state: 'failed', error: messageOf(error) })
   }
@@ -165,8 +170,26 @@ const readPage = async (
     state: 'ready',
     items: [...before, ...items.map(each => readItem(kind, each))],
     note: noteOf(meta, false),
+    leftOut: leftOutOf(meta),
     next,
   }
+}
+
+/** Lists the tools that clients see, or all of them. */
+export const showAllTools = (isOn: boolean): void => {
+  showsAllTools.value = isOn
+  void loadList('tools')
+}
+
+/** Sends the requests for a list. */
+const senderOf = (client: McpClient, kind: ExploreKind): McpClient['request'] => {
+  const asked = kind === 'tools' ? { _meta: { [META.allTools]: showsAllTools.peek() } } : {}
+  return (name, params) => client.request(name, { ...params, ...asked })
+}
+
+const leftOutOf = (meta: JsonObject | undefined): number | undefined => {
+  const left = meta?.[META.allTools]
+  return typeof left === 'number' ? left : undefined
 }
 
 /** What the gateway says about a list that is not complete. */

@@ -4,7 +4,7 @@ import { Empty } from '../../parts/empty.tsx'
 import { plural } from '../../parts/format.ts'
 import { SkeletonRows } from '../../parts/page-frame.tsx'
 import { VirtualList } from '../../parts/virtual-list.tsx'
-import { type ItemList, loadList, loadNextPage } from './connection.ts'
+import { type ItemList, loadList, loadNextPage, showAllTools, showsAllTools } from './connection.ts'
 import { type ExploreItem, type ExploreKind, KIND_INFO } from './kinds.ts'
 
 export interface ExploreListProps {
@@ -25,6 +25,22 @@ const row = ({ key, name, title, description }: ExploreItem) => (
     <span class="explore-about quiet">{title ?? description?.split('\n')[0]?.slice(0, 200)}</span>
   </>
 )
+
+/** Says how many tools clients have to search for, and shows them. */
+const BudgetNote = ({ leftOut }: { readonly leftOut: number | undefined }) => {
+  const isAll = showsAllTools.value
+  if (!isAll && leftOut === undefined) return null
+  return (
+    <p class="list-note">
+      {isAll
+        ? 'All tools are shown, also those that a budget leaves out. '
+        : `The budget leaves out ${plural(leftOut ?? 0, 'tool')}. `}
+      <Button kind="quiet" onClick={() => showAllTools(!isAll)}>
+        {isAll ? 'Show what clients see' : 'Show all tools'}
+      </Button>
+    </p>
+  )
+}
 
 /** The tools, prompts, resources or templates of the target. */
 export const ExploreList = ({ kind, list, shown, search, selected, onSelect, onOpen }: ExploreListProps) => {
@@ -66,6 +82,7 @@ export const ExploreList = ({ kind, list, shown, search, selected, onSelect, onO
         </p>
       )}
       {note !== undefined && <p class="list-note">{note}</p>}
+      {kind === 'tools' && <BudgetNote leftOut={list.leftOut} />}
       <VirtualList
         label={title}
         items={shown}
