@@ -1,6 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Revision } from '../../src/protocol/revisions.ts'
 import { openSession, openStream, type RawStream, send } from '../support/raw.ts'
 import { type Asked, type CallOptions, createEar, type MatrixClient, type Wire, written } from './client.ts'
+
+const POLL_MS = 100
+const MOST_POLLS = 100
 
 /** A legacy revision over Streamable HTTP: a session, its GET stream, questions as requests. */
 export const sessionClient = async (url: string, revision: Revision, capabilities: object): Promise<MatrixClient> => {
@@ -22,11 +26,28 @@ export const sessionClient = async (url: string, revision: Revision, capabilitie
     await send(url, { headers, body })
   }
 
-  const readAll = async (stream: RawStream, take: (message: Wire) => void | Promise<void>): Promise<void> => {
+  /** Resolves with the id of the last event. */
+  const readAll = async (
+    stream: RawStream,
+    take: (message: Wire) => void | Promise<void>,
+  ): Promise<string | undefined> => {
+    let lastEvent: string | undefined
     for (let event = await stream.next(); event; event = await stream.next()) {
+      lastEvent = event.id ?? lastEvent
       received.push(event.json as Wire)
       texts.push(event.data)
       await take(event.json as Wire)
+    }
+    return lastEvent
+  }
+
+  /** Asks for the rest of a stream that ended before the response, as servers may want since 2025-11-25. */
+  const poll = async (after: string | undefined, take: (message: Wire) => Promise<void>, isOver: () => boolean) => {
+    let lastEvent = after
+    for (let polls = 0; polls < MOST_POLLS && lastEvent !== undefined && !isOver(); polls++) {
+      await sleep(POLL_MS)
+      const stream = await openStream(url, { method: 'GET', headers: { ...headers, 'last-event-id': lastEvent } })
+      lastEvent = (await readAll(stream, take)) ?? lastEvent
     }
   }
 
@@ -57,7 +78,8 @@ export const sessionClient = async (url: string, revision: Revision, capabilitie
         options.onNotice?.(message)
       }
     }
-    if (stream.headers['content-type']?.includes('event-stream')) await readAll(stream, take)
+    if (stream.headers['content-type']?.includes('event-stream'))
+      await poll(await readAll(stream, take), take, () => last !== undefined || options.signal?.aborted === true)
     else {
       const chunks: Buffer[] = []
       for await (const chunk of stream.response) chunks.push(chunk as Buffer)
