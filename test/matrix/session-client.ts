@@ -26,28 +26,22 @@ export const sessionClient = async (url: string, revision: Revision, capabilitie
     await send(url, { headers, body })
   }
 
-  /** Resolves with the id of the last event. */
-  const readAll = async (
-    stream: RawStream,
-    take: (message: Wire) => void | Promise<void>,
-  ): Promise<string | undefined> => {
-    let lastEvent: string | undefined
+  const readAll = async (stream: RawStream, take: (message: Wire) => void | Promise<void>): Promise<void> => {
     for (let event = await stream.next(); event; event = await stream.next()) {
-      lastEvent = event.id ?? lastEvent
       received.push(event.json as Wire)
       texts.push(event.data)
       await take(event.json as Wire)
     }
-    return lastEvent
   }
 
   /** Asks for the rest of a stream that ended before the response, as servers may want since 2025-11-25. */
-  const poll = async (after: string | undefined, take: (message: Wire) => Promise<void>, isOver: () => boolean) => {
-    let lastEvent = after
-    for (let polls = 0; polls < MOST_POLLS && lastEvent !== undefined && !isOver(); polls++) {
+  const poll = async (first: RawStream, take: (message: Wire) => Promise<void>, isOver: () => boolean) => {
+    let after = first.lastEventId
+    for (let polls = 0; polls < MOST_POLLS && after !== undefined && !isOver(); polls++) {
       await sleep(POLL_MS)
-      const stream = await openStream(url, { method: 'GET', headers: { ...headers, 'last-event-id': lastEvent } })
-      lastEvent = (await readAll(stream, take)) ?? lastEvent
+      const stream = await openStream(url, { method: 'GET', headers: { ...headers, 'last-event-id': after } })
+      await readAll(stream, take)
+      after = stream.lastEventId ?? after
     }
   }
 
@@ -78,9 +72,10 @@ export const sessionClient = async (url: string, revision: Revision, capabilitie
         options.onNotice?.(message)
       }
     }
-    if (stream.headers['content-type']?.includes('event-stream'))
-      await poll(await readAll(stream, take), take, () => last !== undefined || options.signal?.aborted === true)
-    else {
+    if (stream.headers['content-type']?.includes('event-stream')) {
+      await readAll(stream, take)
+      await poll(stream, take, () => last !== undefined || options.signal?.aborted === true)
+    } else {
       const chunks: Buffer[] = []
       for await (const chunk of stream.response) chunks.push(chunk as Buffer)
       const text = Buffer.concat(chunks).toString()

@@ -70,6 +70,7 @@ export interface RawStream {
   /** The next event; undefined when the stream has ended. */
   next(): Promise<RawEvent | undefined>
   all(): Promise<RawEvent[]>
+  readonly lastEventId: string | undefined // also of an event without data
   readonly response: IncomingMessage
   close(): void
 }
@@ -79,8 +80,10 @@ export const openStream = async (url: string, options: RawRequest = {}): Promise
   const events: RawEvent[] = []
   const waiting: ((event: RawEvent | undefined) => void)[] = []
   let isOver = false
+  let lastEventId: string | undefined
   const decoder = new SseDecoder(({ id, event, data }) => {
     const text = data.toString()
+    lastEventId = id ?? lastEventId
     if (text === '') return // priming
     const known: RawEvent = { id, event, data: text, json: JSON.parse(text) }
     const next = waiting.shift()
@@ -108,6 +111,9 @@ export const openStream = async (url: string, options: RawRequest = {}): Promise
     headers: response.headers,
     next,
     all,
+    get lastEventId() {
+      return lastEventId
+    },
     response,
     close: () => response.destroy(),
   }
