@@ -1,9 +1,9 @@
 /** The requests of rmcp (Rust) as recorded from it: its build takes minutes, so `npm run peers` has the real one. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { modern, openStream, type RawStream, send } from '../support/raw.ts'
-import { CLIENT_WORKSPACES, type ClientWorkspace, type Gateway, startClientGateway } from './gateway.ts'
+import { type ClientWorkspace, type Gateway, startClientGateway } from './gateway.ts'
 
-const WORKSPACES = Object.keys(CLIENT_WORKSPACES) as ClientWorkspace[]
+const WORKSPACES: readonly ClientWorkspace[] = ['legacy', 'modern'] // of one server each, with its names
 const ACCEPT = { accept: 'text/event-stream, application/json' }
 const FORM = { username: 'Ada', email: 'ada@example.com' }
 const CAPABILITIES = { elicitation: {}, roots: {}, sampling: {} }
