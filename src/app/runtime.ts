@@ -305,7 +305,7 @@ export const createRuntime = (first: Snapshot, options: RuntimeOptions): Runtime
     const flags = toolFlags.ofServer(server)
     return {
       ...withPins(health.statusOf(server), pinned),
-      ...(toolSize && { toolSize }),
+      ...(toolSize && { toolSize, largestTools: toolSizes.largestOf(server) }),
       ...(flags.length > 0 && { flags }),
       ...(processes !== undefined && { processes }),
       ...(entry && { transport: transportOf(entry.config) }),

@@ -9,6 +9,8 @@ import { previewWorkspace } from '../workspace/catalog/preview.ts'
 export interface ToolSizes {
   /** Undefined: its tools are not known. */
   ofServer(server: string): ToolSize | undefined
+  /** The largest first, at most ten. */
+  largestOf(server: string): readonly SizedTool[]
   /** The largest first. */
   ofTools(server: string): readonly SizedTool[]
   ofWorkspace(config: WorkspaceConfig): ToolListSize
@@ -21,6 +23,8 @@ export const sizedTools = (tools: readonly Json[]): readonly SizedTool[] =>
   tools
     .map(tool => ({ name: tool.get('name')?.asString() ?? '', ...sizeOfTool(tool) }))
     .sort((a, b) => b.tokens - a.tokens || (a.name < b.name ? -1 : 1))
+
+const MOST_LARGEST = 10
 
 interface KnownSize {
   readonly config: WorkspaceConfig
@@ -35,6 +39,7 @@ export const createToolSizes = (
   mostUsedIn: (config: WorkspaceConfig) => readonly string[],
 ): ToolSizes => {
   const servers = new WeakMap<readonly Json[], ToolSize>()
+  const largest = new WeakMap<readonly Json[], readonly SizedTool[]>()
   const workspaces = new Map<string, KnownSize>()
 
   const measure = (config: WorkspaceConfig, tools: KnownSize['tools'], mostUsed: readonly string[]): ToolListSize => {
@@ -52,6 +57,13 @@ export const createToolSizes = (
       const size = servers.get(tools) ?? sumOfSizes(tools.map(sizeOfTool))
       servers.set(tools, size)
       return size
+    },
+    largestOf: server => {
+      const tools = toolsOf(server)
+      if (!tools) return []
+      const found = largest.get(tools) ?? sizedTools(tools).slice(0, MOST_LARGEST)
+      largest.set(tools, found)
+      return found
     },
     ofTools: server => sizedTools(toolsOf(server) ?? []),
     ofWorkspace: config => {

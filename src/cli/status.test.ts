@@ -39,12 +39,17 @@ it('shows why a server is down, and when it is tried again', () => {
 it('shows what the tools of servers and workspaces cost, and warns of a large list', () => {
   const size = { bytes: 90_000, tokens: 21_000 }
   const toolList = { tools: 60, all: size, listed: size, listedTools: 60, unknown: [] }
-  const server = { name: 'a', state: 'ready', tools: 60, toolSize: size } as const
+  const largestTools = [
+    { name: 'big', bytes: 50_000, tokens: 12_000 },
+    { name: 'small', bytes: 100, tokens: 30 },
+  ]
+  const server = { name: 'a', state: 'ready', tools: 60, toolSize: size, largestTools } as const
   const workspace = { name: 'w', url: 'http://x/mcp', servers: [server], toolList }
   const text = describeStatus({ ...STATUS, servers: [server], workspaces: [workspace] }, 0)
   expect(text).toMatch(/^a +ready +- +- +60 +21k +-$/m)
   expect(text).toMatch(/^w +1 +60 +60 +21k +http:\/\/x\/mcp$/m)
   expect(text).toContain('warning: the list of w has about 21k tokens in 60 tools')
+  expect(text).toContain('its largest tools: a/big 12k, a/small 30\n')
 })
 
 it('shows the store, and the replicas if there are several', () => {

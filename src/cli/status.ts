@@ -86,15 +86,25 @@ const workspaceRow = ({ name, url, servers, toolList }: WorkspaceStatus): string
 /** What trimming saves, and advice on workspaces whose lists are too large for models. */
 const largeLists = (workspaces: readonly WorkspaceStatus[]): string =>
   workspaces
-    .flatMap(({ name, toolList }) => {
+    .flatMap(({ name, toolList, servers }) => {
       if (!toolList) return []
       const saved = trimmedText(name, toolList)
       return [
         ...(saved === undefined ? [] : [`\n${saved}\n`]),
-        ...(isLargeList(toolList) ? [`\n${largeListText(name, toolList)}\n`] : []),
+        ...(isLargeList(toolList) ? [`\n${largeListText(name, toolList)}\n${largestText(servers)}`] : []),
       ]
     })
     .join('')
+
+const MOST_LARGEST = 5
+
+const largestText = (servers: readonly ServerStatus[]): string => {
+  const tools = servers
+    .flatMap(server => server.largestTools?.map(tool => ({ ...tool, name: `${server.name}/${tool.name}` })) ?? [])
+    .sort((a, b) => b.tokens - a.tokens)
+  const shown = tools.slice(0, MOST_LARGEST).map(({ name, tokens }) => `${safeLine(name)} ${tokenText(tokens)}`)
+  return shown.length === 0 ? '' : `its largest tools: ${shown.join(', ')}\n`
+}
 
 /** Servers with tools that wait for an approval. */
 const quarantines = (servers: readonly ServerStatus[]): string =>

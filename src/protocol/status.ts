@@ -12,6 +12,7 @@ export interface ServerStatus {
   readonly revision?: string | undefined
   readonly tools?: number | undefined
   readonly toolSize?: ToolSize | undefined // of all its tools as it lists them
+  readonly largestTools?: readonly SizedTool[] | undefined // the largest first, at most ten
   readonly processes?: number | undefined // that run; undefined: this machine does not run it
   readonly figures?: ServerCounters | undefined
   readonly transport?: string | undefined // http, sse, stdio, built-in

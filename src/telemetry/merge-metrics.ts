@@ -16,6 +16,8 @@ const OF_MAIN: ReadonlySet<string> = new Set([
   'server_state',
   'server_tool_bytes',
   'server_tool_tokens',
+  'tool_bytes',
+  'tool_tokens',
   'tools_quarantined',
   'workspace_tool_bytes',
   'workspace_tool_tokens',

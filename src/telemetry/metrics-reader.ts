@@ -33,6 +33,7 @@ interface ServerValues {
   readonly revision?: string | undefined
   readonly figures?: Partial<Record<ServerCounter, number | undefined>> | undefined
   readonly toolSize?: SizeValues | undefined
+  readonly largestTools?: readonly (SizeValues & { readonly name: string })[] | undefined
   readonly pins?: { readonly quarantined: number } | undefined
 }
 
@@ -66,6 +67,8 @@ const FAMILIES = {
   server_calls_waiting: ['gauge', 'Calls in the queue of servers whose concurrency is limited'],
   server_tool_bytes: ['gauge', 'Bytes of the definitions of all tools of each server'],
   server_tool_tokens: ['gauge', 'Estimated tokens of the definitions of all tools of each server'],
+  tool_bytes: ['gauge', 'Bytes of the definitions of the ten largest tools of each server'],
+  tool_tokens: ['gauge', 'Estimated tokens of the definitions of the ten largest tools of each server'],
   tools_quarantined: ['gauge', 'Tools of each pinned server that wait for an approval'],
   workspace_tool_bytes: ['gauge', 'Bytes of all tools of each workspace (scope all), and of its list (scope listed)'],
   workspace_tool_tokens: ['gauge', 'Estimated tokens of all tools of each workspace, and of its list, by scope'],
@@ -140,6 +143,8 @@ const readersOf = (metrics: Metrics, source: MetricsSource): Readers => {
       servers().flatMap(({ name, toolSize }) => sizeSamples('bytes', toolSize, { server: name })),
     server_tool_tokens: () =>
       servers().flatMap(({ name, toolSize }) => sizeSamples('tokens', toolSize, { server: name })),
+    tool_bytes: () => servers().flatMap(server => largestSamples('bytes', server)),
+    tool_tokens: () => servers().flatMap(server => largestSamples('tokens', server)),
     tools_quarantined: () =>
       servers().flatMap(({ name, pins }) => (pins ? sample(pins.quarantined, { server: name }) : [])),
     workspace_tool_bytes: () => workspaces().flatMap(workspace => workspaceSamples('bytes', workspace)),
@@ -181,6 +186,9 @@ const sizeSamples = (
   size: SizeValues | undefined,
   labels: MetricSample['labels'],
 ): readonly MetricSample[] => (size ? [sample(size[unit], labels)] : [])
+
+const largestSamples = (unit: keyof SizeValues, { name, largestTools = [] }: ServerValues): readonly MetricSample[] =>
+  largestTools.map(tool => sample(tool[unit], { server: name, tool: tool.name }))
 
 const workspaceSamples = (unit: keyof SizeValues, { name, toolList }: WorkspaceValues): readonly MetricSample[] =>
   (['all', 'listed'] as const).flatMap(scope => sizeSamples(unit, toolList?.[scope], { workspace: name, scope }))

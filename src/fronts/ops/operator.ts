@@ -113,7 +113,18 @@ const getOnly =
 
 const describeWorkspace = ({ name, toolList }: WorkspaceStatus) => ({ name, ...toolList })
 
-const describeServer = ({ name, state, since, reason, retryAt, revision, tools, toolSize, pins }: ServerStatus) => ({
+const describeServer = ({
+  name,
+  state,
+  since,
+  reason,
+  retryAt,
+  revision,
+  tools,
+  toolSize,
+  largestTools,
+  pins,
+}: ServerStatus) => ({
   name,
   state,
   since: isoTime(since),
@@ -122,6 +133,7 @@ const describeServer = ({ name, state, since, reason, retryAt, revision, tools, 
   revision,
   tools,
   toolSize,
+  largestTools,
   quarantined: pins?.quarantined,
 })
 

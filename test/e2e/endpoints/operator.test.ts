@@ -46,6 +46,8 @@ describe('/readyz', () => {
     expect(after.status).toBe(200)
     const { text } = await get(gateway, '/metrics')
     expect(text).toMatch(/^dragoman_server_tool_tokens\{server="demo"\} [1-9]\d+$/m)
+    expect(text).toMatch(/^dragoman_tool_tokens\{server="demo",tool="[\w-]+"\} [1-9]\d+$/m)
+    expect(text.match(/^dragoman_tool_bytes\{/gm)).toHaveLength(10)
     expect(text).toMatch(/^dragoman_workspace_tool_tokens\{workspace="default",scope="listed"\} [1-9]\d+$/m)
     expect(JSON.parse(after.text)).toMatchObject({
       status: 'ready',
@@ -56,6 +58,9 @@ describe('/readyz', () => {
           revision: '2026-07-28',
           tools: expect.any(Number),
           toolSize: { tokens: expect.any(Number) },
+          largestTools: expect.arrayContaining([
+            { name: expect.any(String), bytes: expect.any(Number), tokens: expect.any(Number) },
+          ]),
         },
         { name: 'slow', state: 'down', reason: expect.any(String) },
         { name: 'gone', state: 'down', reason: expect.any(String), retryAt: expect.stringMatching(/^2\d{3}-.*Z$/) },
