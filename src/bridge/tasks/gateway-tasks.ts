@@ -58,7 +58,8 @@ export class GatewayTasks {
   readonly #options: GatewayTasksOptions
   readonly #running = new Map<string, TaskEntry>()
   readonly #counts = new Map<string, number>() // running tasks by owner
-  readonly #quota = new Quota<TaskEntry>(LIMITS, ({ task }) => (task ? 1 : 0)) // results go before running tasks
+  // Results go before running tasks, and those of the tasks that ended first before others, also if they were taken over later.
+  readonly #quota = new Quota<TaskEntry>(LIMITS, ({ task, last }) => (task ? Number.POSITIVE_INFINITY : last.updatedAt))
   readonly #watchers: TaskWatchers
   readonly #lists: ReplicaTaskLists
   readonly #inboxes = new Map<string, () => void>()
