@@ -116,6 +116,7 @@ describe('what an operator sees', () => {
           revision: '2026-07-28',
           tools: 0,
           toolSize: { bytes: 0, tokens: 0 },
+          largestTools: [],
         },
         {
           name: 'gone',
