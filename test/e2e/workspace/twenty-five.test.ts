@@ -80,15 +80,25 @@ describe.each(CLIENTS)('25 servers: the first client, %s,', (_, connect) => {
   )
 })
 
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 describe('25 servers: `dragoman stdio` that starts the daemon', () => {
   const start = () => {
     const data = mkdtempSync(join(tmpdir(), 'dragoman-25-'))
     const config = join(data, 'mcp.json')
     const entries = servers.map(({ url }, at) => [NAMES[at], { url }])
     writeFileSync(config, JSON.stringify({ mcpServers: Object.fromEntries(entries) }))
-    onTestFinished(() => {
-      process.kill((JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { pid: number }).pid, 'SIGTERM')
-      rmSync(data, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 }) // the daemon is still ending
+    onTestFinished(async () => {
+      const { pid } = JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { pid: number }
+      process.kill(pid, 'SIGTERM')
+      await expect.poll(() => isRunning(pid), { timeout: 20_000 }).toBe(false)
+      rmSync(data, { recursive: true, force: true })
     })
     return {
       command: process.execPath,
