@@ -2,7 +2,7 @@
 export type BlockAddress = number
 
 const SEGMENT_BYTES = 256 * 1024
-const NO_ORDERS: readonly number[] = []
+const HEAD_BYTES = 8 // before each block: how long it is, and the order of its recording
 
 /**
  * The blocks of bytes that recordings are kept in, one after the other in segments of equal size. The oldest segment is used
@@ -11,16 +11,14 @@ const NO_ORDERS: readonly number[] = []
 export class BlockStore {
   readonly #most: number // segments
   readonly #segments: Buffer[] = [] // the first one has the number #first
-  readonly #orders: number[][] = [] // of the recordings that have blocks in each segment
-  readonly #onReleased: (orders: readonly number[], isReleased: (address: BlockAddress) => boolean) => void
+  readonly #ends: number[] = [] // of the blocks in each segment
+  readonly #onReleased: (order: number, address: BlockAddress) => void
   #first = 0
+  #last: Buffer = Buffer.alloc(0)
   #end = SEGMENT_BYTES // of the last segment
 
-  /** `onReleased` is called with the recordings whose blocks are gone. */
-  constructor(
-    maxBytes: number,
-    onReleased: (orders: readonly number[], isReleased: (address: BlockAddress) => boolean) => void,
-  ) {
+  /** `onReleased` is called with each block whose bytes are used again. */
+  constructor(maxBytes: number, onReleased: (order: number, address: BlockAddress) => void) {
     this.#most = Math.max(1, Math.floor(maxBytes / SEGMENT_BYTES))
     this.#onReleased = onReleased
   }
@@ -30,17 +28,27 @@ export class BlockStore {
     return this.#segments.length * SEGMENT_BYTES
   }
 
-  /** Keeps what `write` puts at a place of a segment, where there is room for `most` bytes; it returns where that ends. */
-  add(order: number, most: number, write: (segment: Buffer, start: number) => number): BlockAddress {
-    if (this.#end + most > SEGMENT_BYTES) this.#nextSegment()
-    const at = this.#segments.length - 1
-    const start = this.#end
-    this.#end = write(this.#segments[at] as Buffer, start)
-    this.#orders[at]?.push(order)
-    return (this.#first + at) * SEGMENT_BYTES + start
+  /** The segment that the next block is written to. */
+  get segment(): Buffer {
+    return this.#last
   }
 
-  /** The bytes from there to the end of the segment, valid until the next `add`; undefined if they are gone. */
+  /** Makes room for a block of at most that many bytes, and returns where in `segment` it starts. */
+  reserve(most: number): number {
+    if (this.#end + HEAD_BYTES + most > SEGMENT_BYTES) this.#nextSegment()
+    return this.#end + HEAD_BYTES
+  }
+
+  /** Keeps the block that was written from the reserved place to `end`. */
+  commit(order: number, end: number): BlockAddress {
+    const at = this.#end
+    this.#last.writeUInt32LE(end - at, at)
+    this.#last.writeUInt32LE(order, at + 4)
+    this.#end = end
+    return (this.#first + this.#segments.length - 1) * SEGMENT_BYTES + at + HEAD_BYTES
+  }
+
+  /** The bytes from there to the end of the segment, valid until the next block is written; undefined if they are gone. */
   read(address: BlockAddress): Buffer | undefined {
     const number = Math.floor(address / SEGMENT_BYTES) // of no segment, if the address is negative
     return this.#segments[number - this.#first]?.subarray(address - number * SEGMENT_BYTES)
@@ -49,19 +57,24 @@ export class BlockStore {
   clear(): void {
     this.#first += this.#segments.length
     this.#segments.length = 0
-    this.#orders.length = 0
+    this.#ends.length = 0
     this.#end = SEGMENT_BYTES
   }
 
   #nextSegment(): void {
+    if (this.#segments.length > 0) this.#ends.push(this.#end)
     const isFull = this.#segments.length >= this.#most
-    const reused = isFull ? this.#segments.shift() : undefined
-    const orders = (isFull && this.#orders.shift()) || NO_ORDERS
-    if (isFull) this.#first++
-    this.#segments.push(reused ?? Buffer.allocUnsafeSlow(SEGMENT_BYTES))
-    this.#orders.push([])
+    const oldest = isFull ? this.#segments.shift() : undefined
+    if (oldest) this.#release(oldest, this.#ends.shift() ?? 0)
+    this.#last = oldest ?? Buffer.allocUnsafeSlow(SEGMENT_BYTES)
+    this.#segments.push(this.#last)
     this.#end = 0
-    const released = this.#first * SEGMENT_BYTES
-    if (orders.length > 0) this.#onReleased(orders, address => address < released)
+  }
+
+  #release(segment: Buffer, end: number): void {
+    const start = this.#first * SEGMENT_BYTES + HEAD_BYTES
+    this.#first++
+    for (let at = 0; at < end; at += segment.readUInt32LE(at))
+      this.#onReleased(segment.readUInt32LE(at + 4), start + at)
   }
 }

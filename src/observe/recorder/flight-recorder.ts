@@ -2,6 +2,7 @@ import type { Exchange } from '../../protocol/exchange.ts'
 import { methodInfo } from '../../protocol/methods.ts'
 import type { Json } from '../../wire/json/json.ts'
 import { describeClient } from '../audit-line.ts'
+import { BlockIndex, GONE } from './block-index.ts'
 import { type BlockAddress, BlockStore } from './block-store.ts'
 import { BLOCK_OVERHEAD, BlockCodec, type ReadBlock, type StoredExchange, type StoredMessage } from './record-block.ts'
 import { RecordedExchange, type RecorderContext } from './recorded-exchange.ts'
@@ -16,13 +17,10 @@ export interface RecorderLimits {
 const MOST_ENDED = 4 // exchanges that have ended and wait for a last message
 const SETTLE_MS = 100 // until they are written at the latest
 const OPEN_BYTES = 2048 // of an exchange that is not written yet, about
-const INDEX_BYTES = 16 // of one that is
 const MOST_CLIENTS = 1000
 const LONGEST_INFO = 256 // bytes of a `clientInfo` that is remembered
 const MOST_STATES = 1000
-const COMPACT_AT = 4096
 const MOST_BLOCK = 240 * 1024
-const GONE: BlockAddress = -1
 
 /**
  * Keeps the latest exchanges with all their messages in memory, up to a number of bytes; those written first are forgotten
@@ -39,11 +37,8 @@ export class FlightRecorder implements RecorderContext {
   readonly #open: RecordedExchange[] = [] // not written completely; a Map would keep dead ones alive, as Deadlines explains
   #ended: RecordedExchange[] = []
   #timer: NodeJS.Timeout | undefined
-  #blocks: BlockAddress[] = [] // of exchanges from the order #first on
-  readonly #late = new Map<number, BlockAddress>() // of exchanges before that, which took long
-  #first = 1
+  readonly #index = new BlockIndex()
   #lastOrder = 0
-  #written = 0 // exchanges with a block
   #forgotten = 0
   readonly #clients = new Map<string, string>() // by clientInfo
   readonly #states = new Map<string, number>() // the exchanges that asked, by requestState
@@ -53,16 +48,18 @@ export class FlightRecorder implements RecorderContext {
     this.maxBytes = maxBytes
     this.maxMessageBytes = maxMessageBytes
     this.isOn = isOn
-    this.#store = new BlockStore(maxBytes, (orders, isReleased) => this.#forget(orders, isReleased))
+    this.#store = new BlockStore(maxBytes, (order, address) => {
+      if (this.#index.remove(order, address)) this.#forgotten++
+    })
   }
 
   /** The number of exchanges in memory. */
   get kept(): number {
-    return this.#written + this.#open.filter(({ order }) => this.#blockOf(order) === GONE).length
+    return this.#index.written + this.#open.filter(({ order }) => this.#index.get(order) === GONE).length
   }
 
   get keptBytes(): number {
-    return this.#store.bytes + this.#blocks.length * INDEX_BYTES + this.#open.length * OPEN_BYTES
+    return this.#store.bytes + this.#index.bytes + this.#open.length * OPEN_BYTES
   }
 
   /** How many were removed because of the limit. */
@@ -82,7 +79,7 @@ export class FlightRecorder implements RecorderContext {
     if (continues > 0) this.#continued.set(continues, order)
     const client = this.#clientOf(exchange.caller.info)
     const recording = new RecordedExchange(this, exchange, order, dialect, subject, client, continues)
-    this.#blocks.push(GONE)
+    this.#index.begin(order)
     if (this.onChanged) this.onChanged(recording)
     return recording
   }
@@ -117,6 +114,7 @@ export class FlightRecorder implements RecorderContext {
   }
 
   settle(recording: RecordedExchange): void {
+    if (this.#ended[this.#ended.length - 1] === recording) this.#ended.pop()
     this.flush(recording)
     this.#close(recording)
   }
@@ -125,15 +123,13 @@ export class FlightRecorder implements RecorderContext {
     if (!recording.isDirty) return
     const { order } = recording
     const most = Math.min(recording.pendingBytes + BLOCK_OVERHEAD, MOST_BLOCK)
-    recording.block = this.#store.add(order, most, (segment, start) =>
-      this.#codec.write(recording, this.maxMessageBytes, segment, start),
-    )
+    const start = this.#store.reserve(most)
+    const end = this.#codec.write(recording, this.maxMessageBytes, this.#store.segment, start)
+    recording.block = this.#store.commit(order, end)
     recording.pending = []
     recording.pendingBytes = 0
     recording.isDirty = false
-    if (this.#blockOf(order) === GONE) this.#written++
-    if (order >= this.#first) this.#blocks[order - this.#first] = recording.block
-    else this.#late.set(order, recording.block)
+    this.#index.set(order, recording.block)
   }
 
   /** Writes everything that is pending; called before recordings are read. */
@@ -143,14 +139,14 @@ export class FlightRecorder implements RecorderContext {
 
   /** What is known of an exchange since the last `flushAll`; undefined if it is not kept. */
   find(order: number): StoredExchange | undefined {
-    const bytes = this.#store.read(this.#blockOf(order))
+    const bytes = this.#store.read(this.#index.get(order))
     return bytes && this.#codec.readExchange(bytes).exchange
   }
 
   /** The messages of an exchange, oldest first; valid until the next message is recorded. */
   messagesOf(order: number): readonly StoredMessage[] {
     const blocks: ReadBlock[] = []
-    let address = this.#blockOf(order)
+    let address = this.#index.get(order)
     for (let block = this.#read(address); block; block = this.#read(address)) {
       blocks.push(block)
       address = block.before
@@ -159,9 +155,8 @@ export class FlightRecorder implements RecorderContext {
   }
 
   /** The orders of everything that is kept, newest first, from before that one on. */
-  *ordersBefore(order: number): Generator<number> {
-    for (let at = Math.min(order - 1, this.#lastOrder); at >= this.#first; at--) yield at
-    yield* [...this.#late.keys()].filter(each => each < order).sort((a, b) => b - a)
+  ordersBefore(order: number): Generator<number> {
+    return this.#index.ordersBefore(order)
   }
 
   /** Forgets everything; exchanges that run are recorded no more. */
@@ -169,10 +164,7 @@ export class FlightRecorder implements RecorderContext {
     for (const recording of this.#open) recording.isForgotten = true
     this.#open.length = 0
     this.#ended = []
-    this.#blocks = []
-    this.#late.clear()
-    this.#first = this.#lastOrder + 1
-    this.#written = 0
+    this.#index.clear(this.#lastOrder)
     this.#forgotten = 0
     this.#states.clear()
     this.#continued.clear()
@@ -207,30 +199,9 @@ export class FlightRecorder implements RecorderContext {
     recording.slot = -1
   }
 
-  #blockOf(order: number): BlockAddress {
-    return this.#blocks[order - this.#first] ?? this.#late.get(order) ?? GONE
-  }
-
   #read(address: BlockAddress): ReadBlock | undefined {
     const bytes = this.#store.read(address)
     return bytes && this.#codec.readBlock(bytes)
-  }
-
-  /** A segment was released: exchanges whose latest block was in it are gone. */
-  #forget(orders: readonly number[], isReleased: (address: BlockAddress) => boolean): void {
-    for (const order of orders) {
-      const address = this.#blockOf(order)
-      if (address === GONE || !isReleased(address)) continue
-      if (!this.#late.delete(order)) this.#blocks[order - this.#first] = GONE
-      this.#written--
-      this.#forgotten++
-    }
-    let gone = 0
-    while (gone < this.#blocks.length && this.#blocks[gone] === GONE) gone++
-    // Exchanges that run are found by their order, so the index need not reach back to them.
-    if (gone < COMPACT_AT && gone * 2 < this.#blocks.length) return
-    this.#blocks = this.#blocks.slice(gone)
-    this.#first += gone
   }
 
   #answeredBy({ method, params }: Exchange): number {
