@@ -10,6 +10,7 @@ import type { PendingRequest } from '../http/http-client.ts'
 import { addCallerHeaders, type HttpLink } from '../http/http-link.ts'
 import type { ResponseEnd } from '../http/response-reader.ts'
 import type { Recovery, UpstreamCall } from '../session/call.ts'
+import type { SendOutcome } from '../session/gateway-request.ts'
 import { performHandshake } from '../session/handshake.ts'
 import { SendQueue } from '../session/send-queue.ts'
 import type { LegacySession } from '../session/session.ts'
@@ -94,8 +95,8 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
     return isSessionGone(end) && call.renew(lost => this.#renew(lost)) ? 'handled' : undefined
   }
 
-  post(pieces: Buffer[], what: string): void {
-    this.#queue.put(pieces, what)
+  post(pieces: Buffer[], what: string, onLost?: () => void): void {
+    this.#queue.put(pieces, what, onLost)
   }
 
   /** Nothing says which call a question belongs to: most likely it is the latest that can be asked. */
@@ -114,11 +115,11 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
     return this.#channel?.isOpen ? this.#channel : undefined
   }
 
-  #postNow(pieces: Buffer[], what: string, done: () => void): void {
+  #postNow(pieces: Buffer[], what: string, done: (outcome: SendOutcome) => void): void {
     const channel = this.#openChannel
     if (channel) return channel.sendMessage(pieces, what, done)
     this.link.log.debug({ what }, 'dropped a message: the channel is closed')
-    done()
+    done('refused')
   }
 
   /** A server that forgot the session did not run the request: on a new channel it may. */
@@ -196,7 +197,7 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
     if (handshake.isImplied) return
     channel.setRevision(handshake.revision)
     const pieces = encodeNotification(NOTIFICATIONS.initialized, Json.empty)
-    await new Promise<void>(done => channel.sendMessage(pieces, 'initialized', done))
+    await new Promise<void>(done => channel.sendMessage(pieces, 'initialized', () => done()))
   }
 
   #listenerOf(channel: SseChannel): Parameters<SseChannel['handTo']>[0] {

@@ -10,7 +10,7 @@ import { failureOfStatus } from '../http/http-failures.ts'
 import { type HttpLink, POST_HEADERS } from '../http/http-link.ts'
 import type { Redirect } from '../http/redirect.ts'
 import { type ResponseEnd, type ResponseHandler, ResponseReader } from '../http/response-reader.ts'
-import { type Answered, answeredBy, sendMessage } from '../session/gateway-request.ts'
+import { type Answered, answeredBy, type SendOutcome, sendMessage } from '../session/gateway-request.ts'
 import { readEndpoint } from './endpoint.ts'
 
 /** Receives the messages of a channel. */
@@ -126,7 +126,7 @@ export class SseChannel implements ResponseHandler {
   }
 
   /** Sends a message that has no answer. */
-  sendMessage(pieces: readonly Buffer[], what: string, done?: () => void): void {
+  sendMessage(pieces: readonly Buffer[], what: string, done?: (outcome: SendOutcome) => void): void {
     sendMessage(this.#endpoint, 'POST', this.#postHeaders, pieces, what, done)
   }
 

@@ -234,6 +234,13 @@ export class UpstreamCall<T = unknown> implements ResponseHandler, DeadlineEntry
     if (!this.#isDone) this.touch()
   }
 
+  /** The server has not taken the answer to a question of this call, and would wait for it for ever. */
+  loseAnswer(): void {
+    if (this.#isDone) return
+    this.#owner.cancel(this, 'the answer to a question was lost')
+    this.failOrRetry({ reason: 'upstream_stream_lost', text: 'did not take the answer to its question' })
+  }
+
   ended(end: ResponseEnd): void {
     const sending = this.#sending
     this.#sending = undefined

@@ -11,6 +11,9 @@ export type Answered =
   | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly data: Json | undefined }
   | Exclude<ResponseEnd, { kind: 'closed' }>
 
+/** What became of a message that has no answer. `unavailable`: not now (HTTP 429 or 5xx); `failed`: there was no response. */
+export type SendOutcome = 'taken' | 'refused' | 'unavailable' | 'failed'
+
 const DRAIN_MS = 1000 // for a server to end its stream after the response, or one that it need not have opened
 
 /** Sends a request of the gateway's own (probe, handshake, replay) and waits for its answer; never rejects. */
@@ -45,7 +48,7 @@ export const sendMessage = (
   headers: readonly string[],
   pieces: readonly Buffer[],
   what: string,
-  done: (hasArrived: boolean) => void = () => {},
+  done: (outcome: SendOutcome) => void = () => {},
 ): void => {
   let drain: NodeJS.Timeout | undefined
   const reader: ResponseHandler = {
@@ -53,7 +56,7 @@ export const sendMessage = (
       // Some servers open a stream in reply, and a stream need not end.
       if (status >= 300 || !isEventStream(headers['content-type'])) return
       drain = setTimeout(() => sending.abort(), DRAIN_MS).unref()
-      done(true)
+      done('taken')
     },
     message: () => {},
     ended: end => {
@@ -62,7 +65,7 @@ export const sendMessage = (
         link.log.debug({ what, status: end.status, text: end.text }, 'server refused a message')
       else if (end.kind === 'failed')
         link.log.debug({ what, reason: end.failure.text }, 'message did not reach the server')
-      done(end.kind !== 'failed')
+      done(outcomeOf(end))
     },
   }
   const { target, responseTimeouts, maxBytes } = link
@@ -71,6 +74,12 @@ export const sendMessage = (
     { method, target, headers, body, responseTimeouts },
     new ResponseReader(reader, maxBytes),
   )
+}
+
+const outcomeOf = (end: ResponseEnd): SendOutcome => {
+  if (end.kind === 'failed') return 'failed'
+  if (end.kind !== 'refused') return 'taken'
+  return end.status === 429 || end.status >= 500 ? 'unavailable' : 'refused'
 }
 
 /** A response or an error as the outcome of a request. */

@@ -10,7 +10,7 @@ import { type AskableCall, areOfOneSharer, UNCLEAR, UnclearQuestions } from './u
 interface RouterOptions {
   readonly listeners: SessionListeners
   readonly sharers: Sharers
-  post(pieces: Buffer[], what: string): void
+  post(pieces: Buffer[], what: string, onLost?: () => void): void
   /** How many answers the server has not taken yet. */
   unsent(): number
   /** A question arrived; the returned function is called once it is settled. */
@@ -29,7 +29,7 @@ export class QuestionRouter {
   constructor(options: RouterOptions) {
     this.#options = options
     this.#questions = new Questions(
-      (pieces, what) => options.post(pieces, what),
+      (pieces, what, onLost) => options.post(pieces, what, onLost),
       () => options.unsent(),
       () => options.server(),
     )
@@ -51,7 +51,7 @@ export class QuestionRouter {
     const { listeners, sharers } = this.#options
     const sharer = sharers.areSeveral ? sharers.latest : undefined
     const owner = call ?? listeners.latest(sharer) ?? this
-    const question = this.#open(message, owner, () => call?.settleQuestion())
+    const question = this.#open(message, owner, () => call)
     if (!question) return
     if (call) return call.ask(question)
     if (sharers.areSeveralUsers) return question.answer({ kind: 'error', error: UNCLEAR })
@@ -66,7 +66,7 @@ export class QuestionRouter {
       return this.#options.post(encodeResult(message.id, this.#roots), 'roots')
     const owner = {} // until it is clear
     let asked: AskableCall | undefined
-    const question = this.#open(message, owner, () => asked?.settleQuestion())
+    const question = this.#open(message, owner, () => asked)
     if (!question) return
     this.#unclear.add(question, calls, call => {
       asked = call
@@ -112,11 +112,14 @@ export class QuestionRouter {
   }
 
   /** Opens a question; undefined if it is open already, or too many are. */
-  #open(message: ServerRequest, owner: object, onSettled: () => void): Question | undefined {
+  #open(message: ServerRequest, owner: object, callOf: () => AskableCall | undefined): Question | undefined {
     const settled = this.#options.asked(message.method)
-    const question = this.#questions.ask(message, owner, () => {
-      onSettled()
-      settled?.()
+    const question = this.#questions.ask(message, owner, {
+      settled: () => {
+        callOf()?.settleQuestion()
+        settled?.()
+      },
+      answerLost: () => callOf()?.loseAnswer(),
     })
     if (!question) settled?.()
     if (question?.method !== 'roots/list') return question

@@ -99,7 +99,8 @@ describe('a queue', () => {
     const sent: { what: string; done: () => void }[] = []
     const warned: string[] = []
     const log = { ...SILENT, warn: (fields: object) => void warned.push((fields as { what: string }).what) }
-    const post = (_: Buffer[], what: string, done: () => void) => void sent.push({ what, done })
+    const post = (_: Buffer[], what: string, done: (outcome: 'taken') => void) =>
+      void sent.push({ what, done: () => done('taken') })
     const queue = new SendQueue({ post, log, most: 2, ...options })
     const put = (what: string, bytes = 1) => queue.put([Buffer.alloc(bytes)], what)
     return { queue, put, sent, warned, names: () => sent.map(({ what }) => what) }
@@ -140,7 +141,11 @@ describe('a queue', () => {
 
   it('does not keep what it has sent, even if it is never empty', async () => {
     const dones: (() => void)[] = []
-    const queue = new SendQueue({ post: (_pieces, _what, done) => void dones.push(done), log: SILENT, most: 1 })
+    const queue = new SendQueue({
+      post: (_pieces, _what, done) => void dones.push(() => done('taken')),
+      log: SILENT,
+      most: 1,
+    })
     const messages: WeakRef<Buffer>[] = []
     const put = (): void => {
       const message = Buffer.alloc(10)

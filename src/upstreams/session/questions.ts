@@ -14,20 +14,29 @@ interface OpenQuestion {
   owner: object // the call or the listener it was sent to
   tap: MessageTap | undefined // of the exchange that carries it first
   readonly withdrawn: Abort
-  readonly settled: () => void
+  readonly events: QuestionEvents
 }
+
+/** What becomes of a question. */
+interface QuestionEvents {
+  settled(): void
+  /** The server has not taken the answer, and still waits for it. */
+  answerLost?(): void
+}
+
+type Post = (pieces: Buffer[], what: string, onLost?: () => void) => void
 
 const MOST_OPEN = 1024
 
 /** The requests of one server (elicitation, sampling, roots) that wait for an answer of the client. */
 export class Questions {
-  readonly #post: (pieces: Buffer[], what: string) => void
+  readonly #post: Post
   readonly #unsent: () => number
   readonly #server: () => TappedServer
   readonly #open = new Map<string, OpenQuestion>()
 
   /** `unsent`: how many answers the server has not taken yet; they count as open. */
-  constructor(post: (pieces: Buffer[], what: string) => void, unsent: () => number, server: () => TappedServer) {
+  constructor(post: Post, unsent: () => number, server: () => TappedServer) {
     this.#post = post
     this.#unsent = unsent
     this.#server = server
@@ -38,14 +47,14 @@ export class Questions {
   }
 
   /** Opens a question; undefined if the same is open already (on a resumed stream), or too many are. */
-  ask(request: ServerRequest, owner: object, settled: () => void): Question | undefined {
+  ask(request: ServerRequest, owner: object, events: QuestionEvents): Question | undefined {
     const key = idKey(request.id)
     if (this.#open.has(key)) return undefined
     if (this.#open.size + this.#unsent() >= MOST_OPEN) {
       this.#send(request, { kind: 'error', error: TOO_MANY })
       return undefined
     }
-    const open: OpenQuestion = { request, owner, tap: undefined, withdrawn: new Abort(), settled }
+    const open: OpenQuestion = { request, owner, tap: undefined, withdrawn: new Abort(), events }
     this.#open.set(key, open)
     return {
       kind: 'question',
@@ -95,8 +104,8 @@ export class Questions {
     if (this.#open.get(key) !== open) return
     const isLast = answer.kind !== 'progress'
     if (isLast) this.#open.delete(key)
-    this.#send(open.request, answer, open.tap)
-    if (isLast) open.settled()
+    this.#send(open.request, answer, open.tap, () => open.events.answerLost?.())
+    if (isLast) open.events.settled()
   }
 
   #refuse(owner: object, answerQuestion: (request: ServerRequest) => Answer): void {
@@ -109,7 +118,7 @@ export class Questions {
 
   #drop(key: string, open: OpenQuestion): void {
     this.#open.delete(key)
-    open.settled()
+    open.events.settled()
     open.withdrawn.abort({ kind: 'cancelled' })
   }
 
@@ -119,11 +128,11 @@ export class Questions {
     tap.serverMessage(this.#server(), 'in', 'question', open.request.method, open.request)
   }
 
-  #send({ id, method, params }: ServerRequest, answer: Answer, tap?: MessageTap): void {
+  #send({ id, method, params }: ServerRequest, answer: Answer, tap?: MessageTap, onLost?: () => void): void {
     if (answer.kind !== 'progress') {
       const pieces = encodeAnswer(id, answer)
       tap?.serverMessage(this.#server(), 'out', 'answer', method, pieces)
-      return this.#post(pieces, `${answer.kind === 'result' ? 'answer to' : 'refusal of'} ${method}`)
+      return this.#post(pieces, `${answer.kind === 'result' ? 'answer to' : 'refusal of'} ${method}`, onLost)
     }
     const token = params.get('_meta')?.get('progressToken')
     if (!token) return

@@ -1,13 +1,15 @@
-import { within } from '../../std/time.ts'
+import { backoffMs, within } from '../../std/time.ts'
 import type { Log } from '../../telemetry/log.ts'
+import type { SendOutcome } from './gateway-request.ts'
 
 /** Sends one message that has no answer; calls `done` once the server has taken or refused it. */
-type Post = (pieces: Buffer[], what: string, done: () => void) => void
+type Post = (pieces: Buffer[], what: string, done: (outcome: SendOutcome) => void) => void
 
 interface QueuedMessage {
   readonly pieces: Buffer[]
   readonly what: string
   readonly bytes: number
+  readonly onLost: (() => void) | undefined
 }
 
 interface SendQueueOptions {
@@ -20,6 +22,9 @@ interface SendQueueOptions {
 const MOST = 16
 const MOST_BYTES = 16 * 1024 * 1024
 const LAST_MS = 500 // for the server to take the last messages
+/** A replica that stops takes no connections for up to 10 s, and then another one serves its sessions. */
+const BACKOFF = { firstMs: 250, longestMs: 2000 }
+const MOST_ATTEMPTS = 9
 const MOST_SENT = 64 // messages at the head of the list that were sent, before they are removed from it
 
 /** The messages one session sends without waiting for an answer: a few at a time, started in order. */
@@ -30,6 +35,7 @@ export class SendQueue {
   #underWay = 0
   #bytes = 0
   #isClosed = false
+  #clears = 0 // what was put before the last one is not sent again
   #settled: () => void = () => {} // called when nothing is under way
   #isDropping = false // since the server last took a message: the log has one line for that
 
@@ -42,22 +48,28 @@ export class SendQueue {
     return this.#underWay + this.#messages.length - this.#next
   }
 
-  put(pieces: Buffer[], what: string): void {
+  /** With `onLost`, the message is sent again where the server was not available, and reported if it was not taken. */
+  put(pieces: Buffer[], what: string, onLost?: () => void): void {
     if (this.#isClosed) return
     const { most, mostBytes, log } = this.#options
     const bytes = pieces.reduce((sum, { length }) => sum + length, 0)
     if (this.#underWay >= most && this.#bytes + bytes > mostBytes) {
       if (!this.#isDropping) log.warn({ what }, 'dropped a message: the server does not take what it is sent')
       this.#isDropping = true
-      return
+      return onLost?.()
     }
     this.#bytes += bytes
-    this.#messages.push({ pieces, what, bytes })
+    this.#messages.push({ pieces, what, bytes, onLost })
     this.#send()
   }
 
   /** Drops what has not been sent. */
   clear(): void {
+    this.#clears++
+    this.#empty()
+  }
+
+  #empty(): void {
     this.#messages = []
     this.#next = this.#bytes = 0
   }
@@ -71,24 +83,47 @@ export class SendQueue {
   }
 
   #send(): void {
-    const { post, most } = this.#options
+    const { most } = this.#options
     while (this.#underWay < most) {
       const message = this.#messages[this.#next]
-      if (!message) return this.clear()
+      if (!message) return this.#empty()
       this.#next++
       this.#bytes -= message.bytes
       if (this.#next > MOST_SENT && this.#next * 2 > this.#messages.length) this.#removeSent()
       this.#underWay++
-      let isOver = false
-      post(message.pieces, message.what, () => {
-        if (isOver) return
-        isOver = true
+      this.#attempt(message, 0, this.#clears)
+    }
+  }
+
+  #attempt(message: QueuedMessage, attempt: number, clears: number): void {
+    const { pieces, what, onLost } = message
+    let isOver = false
+    this.#options.post(pieces, what, outcome => {
+      if (isOver) return
+      isOver = true
+      const isCurrent = clears === this.#clears
+      if (outcome !== 'taken' && onLost && isCurrent) {
+        if (outcome !== 'refused' && attempt + 1 < MOST_ATTEMPTS)
+          return this.#attemptLater(message, attempt + 1, clears)
+        onLost()
+      }
+      this.#underWay--
+      this.#isDropping = false
+      if (this.#underWay === 0) this.#settled()
+      this.#send()
+    })
+  }
+
+  #attemptLater(message: QueuedMessage, attempt: number, clears: number): void {
+    setTimeout(
+      () => {
+        if (clears === this.#clears) return this.#attempt(message, attempt, clears)
         this.#underWay--
-        this.#isDropping = false
         if (this.#underWay === 0) this.#settled()
         this.#send()
-      })
-    }
+      },
+      backoffMs(BACKOFF, attempt - 1),
+    ).unref()
   }
 
   /** A queue that is never empty must not keep every message it ever had. */

@@ -12,8 +12,11 @@ export interface SessionTransport<T> extends CallTransport<T> {
   readonly unsent?: number // messages the server has not taken yet
   /** Connects, and reports the handshake to the session; rejects with UpstreamFailure. */
   open(): Promise<void>
-  /** Sends a message that has no answer; drops it where nothing is connected. */
-  post(pieces: Buffer[], what: string): void
+  /**
+   * Sends a message that has no answer; drops it where nothing is connected. With `onLost` it is sent again for a while,
+   * and reported if the server has not taken it.
+   */
+  post(pieces: Buffer[], what: string, onLost?: () => void): void
   /** Sends a notification of the client, and connects for it; by default as `post` does. */
   notify?(pieces: Buffer[], method: string): void
   noteUser?(caller: Caller): void

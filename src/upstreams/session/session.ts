@@ -58,7 +58,7 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     this.#questions = new QuestionRouter({
       listeners: this.#listeners,
       sharers: this.#sharers,
-      post: (pieces, what) => this.#transport.post(pieces, what),
+      post: (pieces, what, onLost) => this.#transport.post(pieces, what, onLost),
       unsent: () => this.#transport.unsent ?? 0,
       asked: method => this.#transport.questionAsked?.(method),
       server: () => tappedServer(this.#transport),

@@ -9,6 +9,8 @@ export interface AskableCall {
   ask(question: Question): void | Promise<void>
   /** A question of this call was answered or withdrawn. */
   settleQuestion(): void
+  /** The server has not taken the answer to a question of this call. */
+  loseAnswer(): void
 }
 
 const WAIT_MS = 30_000 // servers on the SDKs wait 60 s; calls of two clients may wait for each other's questions

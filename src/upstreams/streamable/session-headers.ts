@@ -16,7 +16,7 @@ export const sessionHeaders = (
 /** Ends a session at the server, whatever it answers. */
 export const endSession = (link: HttpLink, headers: readonly string[]): Promise<'ended' | 'unreachable'> =>
   new Promise(resolve =>
-    sendMessage(link, 'DELETE', headers, [], 'end of session', hasArrived =>
-      resolve(hasArrived ? 'ended' : 'unreachable'),
+    sendMessage(link, 'DELETE', headers, [], 'end of session', outcome =>
+      resolve(outcome === 'failed' ? 'unreachable' : 'ended'),
     ),
   )

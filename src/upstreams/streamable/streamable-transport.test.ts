@@ -348,6 +348,36 @@ describe('questions', () => {
     expect(server.arrivals.filter(({ body }) => body.id === 'q-1')).toHaveLength(1)
   })
 
+  it('get their answer again from a server that was not available for it', async () => {
+    let refusals = 2
+    const isAnswer = (body: Record<string, unknown>) => body.id === 'q-1' && body.method === undefined
+    const { peer, server } = await listening((arrival, response) => {
+      if (isAnswer(arrival.body) && refusals-- > 0) response.writeHead(503).end()
+      else asking(arrival, response)
+    })
+    const call = exchangeWith(peer, 'tools/call')
+    const question = await call.question()
+    question.answer({ kind: 'result', result: Json.of({ action: 'accept', content: {} }) })
+    const answers = () => server.arrivals.filter(({ body }) => isAnswer(body))
+    await expect.poll(() => answers().length, { timeout: 3000 }).toBe(3)
+    const { body, response } = await server.arrived('tools/call')
+    response.end(`data: ${JSON.stringify(result(body.id, { done: true }))}\n\n`)
+    expect(await call.result()).toEqual({ done: true })
+    expect(answers()).toHaveLength(3)
+  })
+
+  it('whose answer the server does not take fail their call', async () => {
+    const { peer, server } = await listening((arrival, response) => {
+      if (arrival.body.id === 'q-1') response.writeHead(409).end()
+      else asking(arrival, response)
+    })
+    const call = exchangeWith(peer, 'tools/call')
+    const question = await call.question()
+    question.answer({ kind: 'result', result: Json.of({ action: 'accept', content: {} }) })
+    expect((await call.failure()).data?.reason).toBe('upstream_stream_lost')
+    await server.arrived('notifications/cancelled')
+  })
+
   it('may be answered with an error', async () => {
     const { peer, server } = await listening(asking)
     const question = await exchangeWith(peer, 'tools/call').question()

@@ -152,8 +152,8 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     }
   }
 
-  post(pieces: Buffer[], what: string): void {
-    this.#queue.put(pieces, what)
+  post(pieces: Buffer[], what: string, onLost?: () => void): void {
+    this.#queue.put(pieces, what, onLost)
   }
 
   findAsked(calls: readonly UpstreamCall<Handshake>[]): readonly UpstreamCall<Handshake>[] {
