@@ -6,6 +6,7 @@ import type { Shared } from '../stores/state/state-store.ts'
 import type { WriteAuditEvent } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
 import { createLastUsed } from './last-used.ts'
+import { OpenResponses } from './open-responses.ts'
 import {
   type AuthRejection,
   type Challenge,
@@ -80,20 +81,13 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
   const lastUsed = data === undefined ? undefined : createLastUsed(data, isStored, log)
   // What is open, with its token; undefined if it was admitted while none was needed.
   const sessions = new Map<() => void, string | undefined>() // token ids by the function that ends it
-  const responses = new Map<ServerResponse, Token | undefined>()
+  const responses = new OpenResponses<string | undefined>()
   let tokens: ReadonlyMap<string, Token> = new Map() // by hash
   let nextExpiry: NodeJS.Timeout | undefined
 
-  // One listener for all responses: this runs for every request.
-  const onClose = function (this: ServerResponse): void {
-    responses.delete(this)
-  }
-
   /** The connection is destroyed when the token becomes invalid, unless the response has closed before. */
   const trackResponse = ({ socket }: RequestInfo, token: Token | undefined, response?: ServerResponse): void => {
-    if (!response || socket.destroyed) return
-    responses.set(response, token)
-    response.on('close', onClose)
+    if (response && !socket.destroyed) responses.add(response, token?.id)
   }
 
   /** Whether a token is needed now. */
@@ -147,7 +141,7 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
     const valid = new Set([...tokens.values()].filter(token => !isExpired(token, now)).map(({ id }) => id))
     const isStillValid = (id: string | undefined): boolean => (id === undefined ? !isRequired() : valid.has(id))
     for (const [end, id] of [...sessions]) if (!isStillValid(id) && sessions.delete(end)) end()
-    for (const [{ req }, token] of [...responses]) if (!isStillValid(token?.id)) req.socket.destroy()
+    responses.destroyUnless(isStillValid)
     clearTimeout(nextExpiry)
     const ends = [...tokens.values()].map(({ expires }) => Date.parse(expires ?? '')).filter(end => end > now)
     if (ends.length === 0) return

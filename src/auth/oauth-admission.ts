@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { Admission, OpenerTokens, RequestInfo } from '../protocol/admission.ts'
 import type { Policy } from '../protocol/policy.ts'
 import { BoundedCache } from '../std/bounded-cache.ts'
+import { OpenResponses } from './open-responses.ts'
 import {
   type AuthRejection,
   forbidden,
@@ -57,7 +58,7 @@ export const createOAuthAdmission = (options: OAuthAdmissionOptions) => {
   const lastOf = new WeakMap<Socket, LastAdmission>()
   let endedGrants = 0
   const sessions = new Map<() => void, string>() // ids of grants, by the function that ends what was opened with it
-  const responses = new Map<ServerResponse, string>() // ids of grants
+  const responses = new OpenResponses<string>() // ids of grants
 
   const followed = new BoundedCache<() => void>(MOST_FOLLOWED, FOLLOWED_MS, { onEvict: release => release() }) // by grant
 
@@ -66,7 +67,7 @@ export const createOAuthAdmission = (options: OAuthAdmissionOptions) => {
     endedGrants++
     followed.delete(grant)
     for (const [end, id] of [...sessions]) if (id === OF_GRANT + grant && sessions.delete(end)) end()
-    for (const [{ req }, id] of [...responses]) if (id === grant) req.socket.destroy()
+    responses.destroyUnless(id => id !== grant)
   }
   verifier.onGrantEnded(endGrant)
 
@@ -80,14 +81,8 @@ export const createOAuthAdmission = (options: OAuthAdmissionOptions) => {
     followed.set(grant, release)
   }
 
-  const onClose = function (this: ServerResponse): void {
-    responses.delete(this)
-  }
-
   const track = (grant: string, { socket }: RequestInfo, response: ServerResponse | undefined): void => {
-    if (!response || socket.destroyed) return
-    responses.set(response, grant)
-    response.on('close', onClose)
+    if (response && !socket.destroyed) responses.add(response, grant)
   }
 
   const refuse = ({ kind, reason }: RefusedToken, request: RequestInfo): AuthRejection => {
