@@ -5,7 +5,13 @@ import { OpenResponses } from './open-responses.ts'
 
 class FakeResponse extends EventEmitter {
   isDestroyed = false
-  readonly req = { socket: { destroy: () => void (this.isDestroyed = true) } }
+  readonly req = {
+    socket: {
+      destroy: () => {
+        this.isDestroyed = true
+      },
+    },
+  }
 }
 
 describe('the open responses', () => {
