@@ -17,6 +17,7 @@ import { countStatements } from './statement-counter.ts'
 import { summarize } from './statistics.ts'
 import { timeStarts } from './stored-starts.ts'
 import { timeTakeovers } from './takeover.ts'
+import { rotate } from './warm-up.ts'
 
 const CONNECTIONS = 16
 const TIMING_MS = 1_500
@@ -95,11 +96,6 @@ const jobOf = (each: Case, gateways: Gateways, milliseconds: number): Job => {
     ...(also && { alsoCharged: [also.pid] }),
   }
 }
-
-const rotate = <T>(list: readonly T[], by: number): T[] => [
-  ...list.slice(by % list.length),
-  ...list.slice(0, by % list.length),
-]
 
 const warmUp = async (scenario: ScenarioName, time: () => Promise<Figures>): Promise<void> => {
   const end = performance.now() + MOST_WARM_MS

@@ -7,13 +7,7 @@ import { publish, render } from './page.ts'
 import { report } from './report.ts'
 import { type Cell, facts, type Results, save } from './results.ts'
 import { SCENARIOS } from './scenarios.ts'
-
-/** V8 goes on optimising for thousands of calls; a slow contestant is not waited for for ever. */
-interface Warm {
-  readonly calls: number
-  readonly leastMs: number
-  readonly mostMs: number
-}
+import { rotate, type Warm, warmUp } from './warm-up.ts'
 
 interface Plan {
   readonly contestants: readonly string[]
@@ -47,24 +41,6 @@ const readPlan = (): Plan => {
   return { ...size, contestants, rounds, isWhole: !values.quick && !values.only && rounds >= size.rounds }
 }
 
-type Time = (job: Job) => Promise<Figures>
-
-const warmUp = async (target: Ready, time: Time, { calls, leastMs, mostMs }: Warm): Promise<void> => {
-  for (const { name: scenario } of SCENARIOS) {
-    const start = Date.now()
-    let done = 0
-    for (let passed = 0; passed < leastMs || (done < calls && passed < mostMs); passed = Date.now() - start) {
-      const job = { target, dialect: target.dialect, scenario, connections: REFERENCE, milliseconds: 400 }
-      done += (await time(job)).calls
-    }
-  }
-}
-
-const rotate = <T>(list: readonly T[], by: number): T[] => [
-  ...list.slice(by % list.length),
-  ...list.slice(0, by % list.length),
-]
-
 const timings = function* (plan: Plan, round: number) {
   for (const { name: scenario } of SCENARIOS) {
     for (const connections of plan.connections) {
@@ -93,7 +69,7 @@ const timeRound = async (plan: Plan, round: number): Promise<{ ready: Map<string
     const time = worker<Job, Figures>('load')
     for (const name of plan.contestants) {
       const target = await startContestant(name, upstream)
-      await warmUp(target, time, plan.warm)
+      await warmUp(target, time, REFERENCE, plan.warm)
       ready.set(name, target)
     }
     for (const step of timings(plan, round)) {
