@@ -14,20 +14,21 @@ export interface Caller {
 const send = (connection: Connection, request: Buffer): Promise<HttpResponse> =>
   new Promise(resolve => connection.call(request, resolve))
 
-const openSession = async (connection: Connection, url: URL): Promise<string> => {
-  const response = await send(connection, initialize(url))
-  const session = headerOf(response, 'mcp-session-id')
-  if (response.status !== 200 || !session)
-    throw new Error(`initialize was answered ${response.status}: ${response.body}`)
-  await send(connection, initialized(url, session))
-  return session
-}
-
 const messageOf = (response: HttpResponse): { id?: unknown; result?: Record<string, unknown> } => {
   const text = response.body.toString()
   if (!headerOf(response, 'content-type')?.startsWith('text/event-stream')) return JSON.parse(text)
   const data = [...text.matchAll(/^data: ?(.+)$/gm)].map(match => match[1] ?? '')
   return JSON.parse(data.at(-1) ?? 'null')
+}
+
+/** Sends initialize and initialized, and returns the id of the session: a server need not have sessions. */
+export const openSession = async (connection: Connection, url: URL): Promise<string | undefined> => {
+  const response = await send(connection, initialize(url))
+  const session = headerOf(response, 'mcp-session-id')
+  if (response.status !== 200 || messageOf(response).result === undefined)
+    throw new Error(`initialize was answered ${response.status}: ${response.body}`)
+  await send(connection, initialized(url, session))
+  return session
 }
 
 const assertRight = (response: HttpResponse, scenario: Scenario): void => {
@@ -63,7 +64,7 @@ export const openCaller = async (
   const session = dialect === 'legacy' ? await openSession(opener, home) : undefined
   if (opener !== connection) opener.close()
   const requests = (names ?? [scenario.name]).map(name =>
-    session === undefined ? modernCall(url, scenario, name) : legacyCall(url, session, scenario),
+    dialect === 'modern' ? modernCall(url, scenario, name) : legacyCall(url, session, scenario),
   )
   const idsAt = requests.map(request => request.indexOf(`"id":${FIRST_ID}`) + '"id":'.length)
   for (const request of requests) assertRight(await send(connection, request), scenario)

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Ready } from './contestant.ts'
 import type { Target } from './peer.ts'
@@ -21,7 +22,15 @@ export const start = (
 
 export const nextMessage = <T>(child: ChildProcess): Promise<T> =>
   new Promise((resolve, reject) => {
-    const ended = (): void => reject(new Error(`${child.spawnargs.slice(1).join(' ')} ended early`))
+    const ended = (): void =>
+      reject(
+        new Error(
+          `${child.spawnargs
+            .slice(1)
+            .map(arg => basename(arg))
+            .join(' ')} ended early`,
+        ),
+      )
     child.once('exit', ended)
     child.once('message', message => {
       child.off('exit', ended)

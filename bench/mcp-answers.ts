@@ -2,6 +2,7 @@ import { EVENTS_OF_A_CALL, SCENARIOS, scenario } from './scenarios.ts'
 
 export const MODERN = '2026-07-28'
 export const LEGACY = '2025-11-25'
+const OLDER = ['2025-06-18', '2025-03-26']
 export type Era = 'modern' | 'legacy'
 
 /** A request as the upstreams read it. */
@@ -10,6 +11,7 @@ export interface Request {
   readonly method: string
   readonly params?: {
     readonly name?: string
+    readonly protocolVersion?: string
     readonly arguments?: { readonly text?: string }
     readonly _meta?: { readonly progressToken?: unknown }
   }
@@ -37,7 +39,12 @@ const METHODS: Readonly<Record<string, (era: Era, params: Request['params']) => 
       _meta: { 'io.modelcontextprotocol/serverInfo': INFO },
       ...CACHE,
     }),
-  initialize: () => JSON.stringify({ protocolVersion: LEGACY, capabilities: { tools: {} }, serverInfo: INFO }),
+  // A server that supports the revision the client asks for answers with it; some gateways know no newer one than 2025-06-18.
+  initialize: (_era, params) => {
+    const asked = params?.protocolVersion ?? LEGACY
+    const protocolVersion = OLDER.includes(asked) ? asked : LEGACY
+    return JSON.stringify({ protocolVersion, capabilities: { tools: {} }, serverInfo: INFO })
+  },
   ping: () => '{}',
   'tools/list': era => JSON.stringify(era === 'modern' ? { resultType: 'complete', tools, ...CACHE } : { tools }),
   'tools/call': (era, params) => {

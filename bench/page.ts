@@ -5,6 +5,8 @@ export const SECTIONS = [
   '',
   'Bars',
   'Where we lose',
+  'Other gateways',
+  'Growth',
   'Many servers',
   'Durability',
   'Audit log and traces',
@@ -23,7 +25,11 @@ const PAGE = new URL('../../docs/benchmarks.md', import.meta.url)
 
 const INTRODUCTION = `# Benchmarks
 
-<!-- Written by \`npm run bench\`. Do not edit. -->`
+<!-- Written by \`npm run bench\`. Do not edit. -->
+
+\`npm run bench\` measures again what a machine with Node.js alone can. Other gateways are measured by
+\`npm --prefix bench run peers\`: it looks for nginx and agentgateway on PATH (or \`AGENTGATEWAY\`), for the others in
+\`bench/.peers\` (or \`BENCH_PEERS\`), where \`npm --prefix bench run install-peers\` puts them, and skips those it does not find.`
 
 /** The page that has these sections. */
 export const render = (sections: Sections): string => {

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 export interface Target {
   readonly url: string
   readonly pid: number
+  readonly startedAt?: number // when its process was started; none: when the contestant's own was
 }
 
 /** How the load client talks to a contestant. */
@@ -15,6 +16,7 @@ export type Dialect = 'modern' | 'legacy'
 export interface Peer {
   readonly about: string
   readonly dialect: Dialect
+  readonly missing?: string | undefined // why it cannot be started here
   readonly start: (upstream: Target) => Promise<Target>
 }
 

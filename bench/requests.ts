@@ -55,13 +55,16 @@ export const initialize = (url: URL): Buffer =>
     },
   )
 
-const sessionHeaders = (session: string): Headers => ({ 'MCP-Protocol-Version': LEGACY, 'Mcp-Session-Id': session })
+const sessionHeaders = (session: string | undefined): Headers => ({
+  'MCP-Protocol-Version': LEGACY,
+  ...(session !== undefined && { 'Mcp-Session-Id': session }),
+})
 
-export const initialized = (url: URL, session: string): Buffer =>
+export const initialized = (url: URL, session: string | undefined): Buffer =>
   render(url, 'POST', sessionHeaders(session), { method: 'notifications/initialized' })
 
-/** A tools/call of 2025-11-25 in a session. */
-export const legacyCall = (url: URL, session: string, scenario: Scenario): Buffer =>
+/** A tools/call of 2025-11-25, in a session if the server has one. */
+export const legacyCall = (url: URL, session: string | undefined, scenario: Scenario): Buffer =>
   render(url, 'POST', sessionHeaders(session), {
     id: FIRST_ID,
     method: 'tools/call',

@@ -1,8 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { mkdtemp, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,17 +8,9 @@ import { fileURLToPath } from 'node:url'
 import { adopt } from './children.ts'
 import type { Target } from './peer.ts'
 import { PROBE_FLAGS, type Probed, probe } from './probed.ts'
+import { freePort } from './start-program.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 const untilHealthy = async (origin: string, hasEnded: () => boolean): Promise<void> => {
   const deadline = Date.now() + 20_000
@@ -32,7 +22,7 @@ const untilHealthy = async (origin: string, hasEnded: () => boolean): Promise<vo
   ) {
     if (hasEnded()) throw new Error('the gateway ended before it listened')
     if (Date.now() > deadline) throw new Error('the gateway did not listen within 20 s')
-    await sleep(50)
+    await sleep(10)
   }
 }
 
@@ -63,13 +53,18 @@ const launch = async (
   const port = await freePort()
   const args = [...nodeFlags, PROGRAM, 'serve', '--config', config, '--port', String(port), '--data', data ?? folder]
   const stdio = ['ignore', 'ignore', 'inherit', channel] as const
+  const startedAt = Date.now()
   const child = spawn(process.execPath, [...args, ...flags, '--log-level', 'error'], { stdio: [...stdio] })
   process.once('exit', () => {
     child.kill()
     rmSync(folder, { recursive: true })
   })
   await untilHealthy(`http://127.0.0.1:${port}`, () => child.exitCode !== null)
-  return { target: { url: `http://127.0.0.1:${port}/mcp`, pid: child.pid ?? 0 }, child, data: data ?? folder }
+  return {
+    target: { url: `http://127.0.0.1:${port}/mcp`, pid: child.pid ?? 0, startedAt },
+    child,
+    data: data ?? folder,
+  }
 }
 
 /** Starts the built daemon in a process of its own. */
