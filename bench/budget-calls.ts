@@ -1,19 +1,17 @@
 // What the budget of a workspace costs a call of a tool by its name: the same servers in two workspaces of one process, turn
 // by turn, so that both sides have the same machine code and the same neighbours.
-import { setTimeout as sleep } from 'node:timers/promises'
 import { nextMessage, start, stopAll, worker } from './children.ts'
 import type { Figures, Job } from './load.ts'
 import { calledNames, toolsOf } from './many-servers.ts'
-import { listTools } from './mcp-client.ts'
 import type { Target } from './peer.ts'
 import { startDragomanWithData } from './start-dragoman.ts'
 import { summarize } from './statistics.ts'
+import { untilListed } from './until-listed.ts'
 
 const CONNECTIONS = 16
 const TIMING_MS = 400
 const WARM_MS = 2_000
 const SERVERS = 20
-const LISTED_MS = 60_000
 const BUDGET = { tokens: 5000 } // the favourites are the most used tools, so calls are counted
 
 export const TURNS = 25 // of each side in one round
@@ -33,14 +31,6 @@ export interface BudgetCalls {
   readonly without: number
   readonly with: number
   readonly ratio: number // the median of the ratios of neighbouring turns
-}
-
-const untilListed = async (url: string, least: number): Promise<void> => {
-  const deadline = Date.now() + LISTED_MS
-  for (let count = 0; count < least; count = (await listTools(url)).length) {
-    if (Date.now() > deadline) throw new Error(`only ${count} of ${least} tools are listed at ${url}`)
-    await sleep(200)
-  }
 }
 
 const startCompared = async (upstream: Target) => {

@@ -1,23 +1,17 @@
-import type { Figures } from './load.ts'
 import { figure, spread, table } from './markdown.ts'
 import { type Facts, factsLine, OURS_ALONE } from './results.ts'
 import { summarize } from './statistics.ts'
-
-/** One timing of one case. */
-export interface WorkspaceCell extends Figures {
-  readonly name: string
-  readonly round: number
-}
+import type { CaseCell } from './time-cases.ts'
 
 export interface WorkspaceResults extends Facts {
   readonly rounds: number
   readonly secondsPerTiming: number
   readonly connections: number
   readonly cases: Readonly<Record<string, string>> // name → what it is
-  readonly cells: readonly WorkspaceCell[]
+  readonly cells: readonly CaseCell[]
 }
 
-const of = (results: WorkspaceResults, name: string): readonly WorkspaceCell[] =>
+const of = (results: WorkspaceResults, name: string): readonly CaseCell[] =>
   results.cells.filter(cell => cell.name === name)
 
 const cpu = (results: WorkspaceResults, name: string) => summarize(of(results, name).map(cell => cell.cpuMicrosPerCall))
@@ -51,7 +45,7 @@ const verdict = (results: WorkspaceResults): string => {
 export const workspaceSection = (results: WorkspaceResults): string => {
   const rows = Object.entries(results.cases).map(([name, about]) => {
     const cells = of(results, name)
-    const column = (read: (cell: WorkspaceCell) => number) => spread(summarize(cells.map(read)))
+    const column = (read: (cell: CaseCell) => number) => spread(summarize(cells.map(read)))
     return [
       about,
       column(cell => cell.cpuMicrosPerCall),
