@@ -15,13 +15,26 @@ export const sleep = (ms: number, signal?: { onAbort(listener: () => void): () =
   })
 
 /** Settles like `work`; if that takes longer than `ms`, like `late`, which may throw. Does not stop the work. */
-export const within = <T, L = T>(ms: number, work: Promise<T>, late: () => L | Promise<L>): Promise<T | L> => {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<void>(resolve => {
-    timer = setTimeout(resolve, ms).unref()
+export const within = <T, L = T>(ms: number, work: Promise<T>, late: () => L | Promise<L>): Promise<T | L> =>
+  new Promise<T | L>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      try {
+        resolve(late())
+      } catch (thrown) {
+        reject(thrown)
+      }
+    }, ms).unref()
+    work.then(
+      result => {
+        clearTimeout(timer)
+        resolve(result)
+      },
+      error => {
+        clearTimeout(timer)
+        reject(error)
+      },
+    )
   })
-  return Promise.race([work, timeout.then(late)]).finally(() => clearTimeout(timer))
-}
 
 /** The bounds of an exponential backoff. */
 export interface Backoff {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { startPostgres, type TestPostgres, whyNoPostgres } from '../../test/support/postgres.ts'
-import { openPostgres } from './postgres.ts'
+import { openPostgres, type PostgresOptions } from './postgres.ts'
 import type { SqlDatabase } from './sql.ts'
 
 const why = whyNoPostgres()
@@ -103,6 +103,43 @@ describe.skipIf(why)(`a pool of PostgreSQL connections${why ? ` (skipped: ${why}
       await sql.run(`SELECT 1 FROM ${name} FOR UPDATE`)
       const other = postgres.transaction(waiter => waiter.run(`UPDATE ${name} SET n = 1`))
       await expect(other).rejects.toMatchObject({ kind: 'busy' })
+    })
+  })
+
+  describe('a statement that takes too long', () => {
+    const running = `SELECT count(*)::int AS n FROM pg_stat_activity
+WHERE query LIKE 'SELECT pg_sleep(9%' AND state = 'active'`
+    const openImpatient = (options: Partial<PostgresOptions> = {}): SqlDatabase => {
+      const postgres = openPostgres({ url: server.url, answerMs: 1500, ...options })
+      onTestFinished(() => postgres.close())
+      return postgres
+    }
+
+    test.each([
+      ['alone', (postgres: SqlDatabase) => postgres.get('SELECT pg_sleep(9 + ?::int)', 0)],
+      ['in a transaction', (postgres: SqlDatabase) => postgres.transaction(sql => sql.get('SELECT pg_sleep(9)'))],
+    ])('%s, is ended by the server, and costs no other connection', async (_, ask) => {
+      const postgres = openImpatient()
+      const view = await postgres.snapshot()
+      await expect(ask(postgres)).rejects.toMatchObject({ kind: 'busy', state: '57014' })
+      expect(await view.sql.get(running)).toEqual({ n: 0 })
+      await view.close()
+    })
+
+    test('because of a lock is told so', async () => {
+      const postgres = openImpatient({ lockTimeoutMs: 200 })
+      const name = await table(open(), 'driver_waits')
+      await postgres.transaction(async sql => {
+        await sql.run(`SELECT 1 FROM ${name} FOR UPDATE`)
+        await expect(postgres.run(`UPDATE ${name} SET n = 1`)).rejects.toMatchObject({ kind: 'busy', state: '55P03' })
+      })
+    })
+
+    test('goes on if it was said to be long, also on a connection that has run others', async () => {
+      const postgres = openImpatient({ maxConnections: 1 })
+      await postgres.get('SELECT 1')
+      await postgres.runLong('SELECT pg_sleep(2)')
+      await expect(postgres.get('SELECT pg_sleep(9)')).rejects.toMatchObject({ kind: 'busy', state: '57014' })
     })
   })
 

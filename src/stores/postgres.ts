@@ -1,6 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { once } from 'node:events'
+import { Socket } from 'node:net'
+import { setTimeout as delay, setImmediate } from 'node:timers/promises'
 import pg from 'pg'
-import { backoffMs } from '../std/time.ts'
+import { backoffMs, within } from '../std/time.ts'
 import { POSTGRES } from './dialect.ts'
 import {
   type InsertTarget,
@@ -17,13 +19,24 @@ export interface PostgresOptions {
   readonly maxConnections?: number
   /** How long a statement waits for a lock. */
   readonly lockTimeoutMs?: number
+  /**
+   * How long a statement waits for its answer before the network counts as lost; the server ends it a little earlier. Those of
+   * `runLong` wait for ever.
+   */
+  readonly answerMs?: number
+  /** How long a close waits for statements that run. */
+  readonly closeMs?: number
 }
 
 const MAX_CONNECTIONS = 10
 const LOCK_TIMEOUT_MS = 10_000
-const STATEMENT_MS = 60_000
+const ANSWER_MS = 65_000
+const STATEMENT_SHARE = 0.9 // of the time for an answer: a slow statement must not count as a lost network
+const CLOSE_MS = 5000
+const KEEP_ALIVE_MS = 30_000
 const CONNECT_MS = 10_000
 const IDLE_MS = 30_000
+const TRANSACTION_IDLE_MS = 60_000
 const SNAPSHOT_IDLE_MS = 10 * 60_000
 const MAX_ATTEMPTS = 8
 const CONFLICT_BACKOFF = { firstMs: 15, longestMs: 600 }
@@ -137,19 +150,39 @@ const createSql = (query: (sql: string, values?: unknown[]) => Promise<pg.QueryR
   }
 }
 
-const beginning = (mode: string, lockTimeoutMs: number, idleMs: number, begin = ''): string =>
+/** How long the server lets a statement run, and wait for a lock; 0: for ever. */
+interface StatementLimits {
+  readonly statementMs: number
+  readonly lockMs: number
+}
+
+const NO_LIMITS: StatementLimits = { statementMs: 0, lockMs: 0 }
+
+const beginning = (mode: string, { statementMs, lockMs }: StatementLimits, idleMs: number, begin = ''): string =>
   [
     `BEGIN ISOLATION LEVEL ${mode}`,
-    `SET LOCAL lock_timeout = ${lockTimeoutMs}`,
-    `SET LOCAL statement_timeout = ${STATEMENT_MS}`,
+    `SET LOCAL lock_timeout = ${lockMs}`,
+    `SET LOCAL statement_timeout = ${statementMs}`,
     // A process that hangs within a transaction must not lock out the others.
     `SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`,
     begin,
   ].join('; ')
 
-const commit = async (client: pg.PoolClient): Promise<void> => {
+/**
+ * Limits the statements of a connection that are outside of transactions. Does nothing on one that a pooler shares: other
+ * clients would get the limits too, and it may reject them at the start of a connection. There its own settings apply.
+ */
+const limitSession = ({ statementMs, lockMs }: StatementLimits, processId: number): string =>
+  `SELECT set_config('statement_timeout', '${statementMs}', false), set_config('lock_timeout', '${lockMs}', false)
+WHERE pg_backend_pid() = ${processId}`
+
+/** As the other end has named itself: a pooler has ids of its own. */
+const processIdOf = (client: pg.PoolClient): number =>
+  'processID' in client && typeof client.processID === 'number' ? client.processID : 0
+
+const commit = async (query: (sql: string) => Promise<pg.QueryResult>): Promise<void> => {
   try {
-    const { command } = await client.query('COMMIT')
+    const { command } = await query('COMMIT')
     if (command !== 'COMMIT') throw new SqlError('other', 'a statement of the transaction had failed')
   } catch (error) {
     const failure = classified(error)
@@ -170,6 +203,19 @@ const locationOf = (url: string): string => {
 /** Opens a pool of connections. It connects when it is first used. */
 export const openPostgres = (options: PostgresOptions): SqlDatabase => {
   const { url, maxConnections = MAX_CONNECTIONS, lockTimeoutMs = LOCK_TIMEOUT_MS } = options
+  const { answerMs = ANSWER_MS, closeMs = CLOSE_MS } = options
+  const limits: StatementLimits = { statementMs: Math.floor(answerMs * STATEMENT_SHARE), lockMs: lockTimeoutMs }
+  const limitsOf = new WeakMap<pg.PoolClient, StatementLimits>()
+  const sockets = new Set<Socket>()
+  const openSocket = (): Socket => {
+    const socket = new Socket()
+    sockets.add(socket)
+    return socket.on('close', () => sockets.delete(socket))
+  }
+  const cut = async (): Promise<void> => {
+    await Promise.all([...sockets].map(socket => once(socket.destroy(), 'close')))
+    await setImmediate() // until the pool has noticed, too
+  }
   const pool = new pg.Pool({
     connectionString: url,
     max: maxConnections,
@@ -178,6 +224,9 @@ export const openPostgres = (options: PostgresOptions): SqlDatabase => {
     allowExitOnIdle: true,
     application_name: 'dragoman',
     types: TYPES,
+    stream: openSocket,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
   })
   pool.on('error', () => {}) // An idle connection was lost; the pool replaces it.
   pool.on('connect', client => client.on('error', () => {})) // One in use was lost; its next statement fails.
@@ -185,8 +234,16 @@ export const openPostgres = (options: PostgresOptions): SqlDatabase => {
   let closing: Promise<void> | undefined
 
   const connect = (): Promise<pg.PoolClient> => guarded(() => pool.connect())
-  const sqlOn = (client: pg.PoolClient): Sql =>
-    createSql((sql, values) => guarded(() => (values ? client.query(numbered(sql), values) : client.query(sql))))
+  type Query = (client: pg.PoolClient, sql: string, values?: unknown[]) => Promise<pg.QueryResult>
+  const query: Query = (client, sql, values) =>
+    guarded(() => (values ? client.query(numbered(sql), values) : client.query(sql)))
+  // The network is gone without a word, or the server hangs: the other connections are no better, and none would ever end.
+  const queryInTime: Query = (...args) =>
+    within(answerMs, query(...args), async () => {
+      await cut()
+      throw new SqlError('unreachable', `it did not answer for ${answerMs / 1000} s`)
+    })
+  const sqlOn = (client: pg.PoolClient): Sql => createSql((sql, values) => queryInTime(client, sql, values))
   const attempt = async <Result>(work: (sql: Sql) => Promise<Result>, begin: string): Promise<Result> => {
     const client = await connect()
     const sql = sqlOn(client)
@@ -194,7 +251,7 @@ export const openPostgres = (options: PostgresOptions): SqlDatabase => {
     try {
       await sql.exec(begin)
       const result = await work(sql)
-      await commit(client)
+      await commit(text => queryInTime(client, text))
       return result
     } catch (error) {
       isBroken = isSqlFailure(error, 'unreachable', 'unsure')
@@ -204,25 +261,33 @@ export const openPostgres = (options: PostgresOptions): SqlDatabase => {
       client.release(isBroken)
     }
   }
-  const outside = createSql(async (sql, values) => {
-    const client = await connect()
-    let isBroken = false
-    try {
-      return await guarded(() => (values ? client.query(numbered(sql), values) : client.query(sql)))
-    } catch (error) {
-      isBroken = isSqlFailure(error, 'unreachable')
-      throw error
-    } finally {
-      client.release(isBroken)
-    }
-  })
+  const setLimits = async (client: pg.PoolClient, next: StatementLimits): Promise<void> => {
+    if ((limitsOf.get(client) ?? NO_LIMITS) === next) return
+    await queryInTime(client, limitSession(next, processIdOf(client)))
+    limitsOf.set(client, next)
+  }
+  const outsideBy = (run: Query, limited: StatementLimits): Sql =>
+    createSql(async (sql, values) => {
+      const client = await connect()
+      let isBroken = false
+      try {
+        await setLimits(client, limited)
+        return await run(client, sql, values)
+      } catch (error) {
+        isBroken = isSqlFailure(error, 'unreachable')
+        throw error
+      } finally {
+        client.release(isBroken)
+      }
+    })
+  const [outside, long] = [outsideBy(queryInTime, limits), outsideBy(query, NO_LIMITS)]
   return {
     ...outside,
     location: locationOf(url),
     driver: 'pg',
     transaction: async (work, given = {}) => {
       const mode = given.readOnly ? 'READ COMMITTED READ ONLY' : 'READ COMMITTED'
-      const begin = beginning(mode, lockTimeoutMs, STATEMENT_MS, given.begin)
+      const begin = beginning(mode, limits, TRANSACTION_IDLE_MS, given.begin)
       for (let failures = 0; ; failures++) {
         try {
           return await attempt(work, begin)
@@ -246,17 +311,16 @@ export const openPostgres = (options: PostgresOptions): SqlDatabase => {
         client.release(isBroken)
       }
       try {
-        await sql.exec(beginning('REPEATABLE READ READ ONLY', lockTimeoutMs, SNAPSHOT_IDLE_MS, begin))
+        await sql.exec(beginning('REPEATABLE READ READ ONLY', limits, SNAPSHOT_IDLE_MS, begin))
         return { sql, close }
       } catch (error) {
         await close()
         throw error
       }
     },
-    runLong: async (sql, ...values) =>
-      void (values.length > 0 ? await outside.run(sql, ...values) : await outside.exec(sql)),
+    runLong: async (sql, ...values) => void (values.length > 0 ? await long.run(sql, ...values) : await long.exec(sql)),
     close: () => {
-      closing ??= pool.end()
+      closing ??= within(closeMs, pool.end(), cut)
       return closing
     },
   }

@@ -16,6 +16,8 @@ export interface HeldRecord extends RecordRow {
   body: Buffer // sealed
   /** Whether the database does not have this body yet. */
   isUnsaved: boolean
+  /** Whether the INSERT is under way. A concurrent write would make the INSERT fail with `exists`. */
+  isCreating: boolean
   isRemoved: boolean
   saving: Promise<void> | undefined
   streams: Map<string, HeldStream> | undefined // by name
@@ -29,13 +31,18 @@ export const NEVER_MS = Number.MAX_SAFE_INTEGER
 export const holdRecord = (row: RecordRow, id: string, journal: HeldRecord['journal']): HeldRecord => ({
   ...row,
   claim: { kind: row.kind, id, epoch: row.epoch },
-  body: Buffer.from(row.body),
+  body: asBuffer(row.body),
   isUnsaved: false,
+  isCreating: false,
   isRemoved: false,
   saving: undefined,
   streams: undefined,
   journal,
 })
+
+/** The same memory: a copy would come from the buffer pool, and keep all of it. */
+const asBuffer = (bytes: Uint8Array): Buffer =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** The records that this replica holds; written again if the database has lost them. */
 export class HeldRecords {
@@ -62,6 +69,11 @@ export class HeldRecords {
     return record?.epoch === epoch ? record : undefined
   }
 
+  /** Whether a record is held still: neither removed nor lost. */
+  has(record: HeldRecord): boolean {
+    return this.get(record.claim.kind, record.claim.id) === record
+  }
+
   add(record: HeldRecord): void {
     const { kind, id } = record.claim
     this.#removed.delete(`${kind}:${id}`)
@@ -71,8 +83,7 @@ export class HeldRecords {
 
   delete(record: HeldRecord): void {
     const { kind, id } = record.claim
-    const ofKind = this.#records.get(kind)
-    if (ofKind?.get(id) === record) ofKind.delete(id)
+    if (this.has(record)) this.#records.get(kind)?.delete(id)
   }
 
   /** Remembers that a record is to be removed from the database. */
@@ -87,8 +98,9 @@ export class HeldRecords {
     return removed
   }
 
+  /** The records to write again; one that is being created is written by that, or later. */
   unsaved(): HeldRecord[] {
-    return this.#all().filter(({ isUnsaved }) => isUnsaved)
+    return this.#all().filter(({ isUnsaved, isCreating }) => isUnsaved && !isCreating)
   }
 
   markAllUnsaved(): void {

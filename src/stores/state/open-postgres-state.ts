@@ -1,6 +1,5 @@
 import type { Log } from '../../telemetry/log.ts'
 import { openPostgres } from '../postgres.ts'
-import type { SqlDatabase } from '../sql.ts'
 import type { OpenState } from './open-state.ts'
 import { listenOnPostgres } from './postgres-wake.ts'
 import { claimMeta, preparePostgres, UnusableStore } from './prepare-state.ts'
@@ -14,13 +13,20 @@ export interface PostgresPlace {
   readonly secrets?: Secrets | undefined
 }
 
+const ANSWER_MS = 20_000 // callers wait for two seconds
+const MIGRATION = { answerMs: 65_000, lockTimeoutMs: 60_000 } // of large tables, or while another replica runs it
+
 /** Opens the state in a PostgreSQL database; rejects with UnusableStore. */
 export const openPostgresState = async ({ url, secrets: given }: PostgresPlace, log: Log): Promise<OpenState> => {
-  const database = openPostgres({ url })
+  const database = openPostgres({ url, answerMs: ANSWER_MS })
   try {
-    const prepare = () => preparePostgres(database)
-    await prepare()
-    const secrets = given ?? (await secretOf(database))
+    await migrate(url)
+    const secrets = given ?? [await claimMeta(database, 'secret', newSecret())]
+    // After a loss of all data, replicas that start later find the secret that the others go on with.
+    const prepare = async () => {
+      await migrate(url)
+      if (!given) await claimMeta(database, 'secret', secrets[0])
+    }
     const wake = listenOnPostgres(url, database)
     const joined = SqlState.join({ database, prepare, keys: deriveStoreKeys(secrets), wake, log })
     const store = await joined.catch(async (error: unknown) => {
@@ -34,7 +40,11 @@ export const openPostgresState = async ({ url, secrets: given }: PostgresPlace, 
   }
 }
 
-const secretOf = async (database: SqlDatabase): Promise<Secrets> => [await claimMeta(database, 'secret', newSecret())]
+/** On a connection of its own, which waits longer. */
+const migrate = async (url: string): Promise<void> => {
+  const database = openPostgres({ url, maxConnections: 1, ...MIGRATION })
+  await preparePostgres(database).finally(() => database.close())
+}
 
 const explain = (error: unknown, location: string): string => {
   if (error instanceof UnusableStore) return error.message

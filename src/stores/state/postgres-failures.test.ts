@@ -1,5 +1,6 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startPostgres, type TestPostgres, whyNoPostgres } from '../../../test/support/postgres.ts'
+import { startSilentNetwork } from '../../../test/support/silent-network.ts'
 import { createSqlCluster, type SqlCluster } from '../../../test/support/sql-cluster.ts'
 import { openPostgres } from '../postgres.ts'
 import { listenOnPostgres } from './postgres-wake.ts'
@@ -75,4 +76,63 @@ test.skipIf(!isOwn)('a PostgreSQL that is killed and started again costs no sess
   other.shared.on('reload', heard)
   one.shared.notify('reload')
   await vi.waitFor(() => expect(heard).toHaveBeenCalled(), 5000)
+})
+
+/** A PostgreSQL behind a network that can lose its connections without a word. */
+const startSilent = async () => {
+  const server = await startPostgres()
+  onTestFinished(() => server.stop())
+  const network = await startSilentNetwork(server.url)
+  onTestFinished(() => network.close())
+  return { server, network }
+}
+
+describe.skipIf(!isOwn)('connections that the network has lost without a word', () => {
+  test('are all replaced when one statement has no answer', async () => {
+    const { network } = await startSilent()
+    const database = openPostgres({ url: network.url, answerMs: 500, closeMs: 500 })
+    onTestFinished(() => database.close())
+    const ask = () => database.get('SELECT 1 AS one, pg_sleep(0.05)')
+    await Promise.all([ask(), ask(), ask()])
+    network.silence()
+    await expect(database.get('SELECT 1')).rejects.toMatchObject({ kind: 'unreachable' })
+    await expect(Promise.all([ask(), ask(), ask()])).resolves.toHaveLength(3) // none of them waits for itself
+    network.silence()
+    await expect(database.transaction(sql => sql.get('SELECT 1 AS one'))).resolves.toEqual({ one: 1 })
+  })
+
+  test('do not keep the pool from closing', async () => {
+    const { server, network } = await startSilent()
+    const other = openPostgres({ url: server.url })
+    onTestFinished(() => other.close())
+    const database = openPostgres({ url: network.url, closeMs: 300 })
+    const hanging = expect(database.get('SELECT pg_sleep(60)')).rejects.toMatchObject({ kind: 'unreachable' })
+    const running =
+      "SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'"
+    await vi.waitFor(async () => expect(await other.get(running)).toEqual({ n: 1 }), 5000)
+    network.silence()
+    await database.close()
+    await hanging
+  })
+
+  test('are replaced for a replica that only listens, which also closes without them', async () => {
+    const { server, network } = await startSilent()
+    const other = openPostgres({ url: server.url })
+    onTestFinished(() => other.close())
+    const wake = listenOnPostgres(network.url, other, 200)
+    const heard = vi.fn()
+    wake.onWake(heard)
+    const sender = listenOnPostgres(server.url, other)
+    onTestFinished(() => sender.close())
+    const isHeard = async (topic: string) =>
+      vi.waitFor(async () => {
+        await sender.send([topic])
+        expect(heard).toHaveBeenCalledWith(topic)
+      }, 8000)
+    await isHeard('before')
+    network.silence()
+    await isHeard('after')
+    network.silence()
+    await wake.close()
+  })
 })

@@ -60,4 +60,10 @@ describe.skipIf(server === undefined || why !== undefined)('PostgreSQL behind a 
     one.shared.notify('reload')
     await vi.waitFor(() => expect(heard).toHaveBeenCalled(), 15_000)
   })
+  test('limits of statements do not pass to others that get the same connection of the server', async () => {
+    const database = openPostgres({ url: url() })
+    onTestFinished(() => database.close())
+    const limits = "SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock"
+    for (let count = 0; count < 3; count++) expect(await database.get(limits)).toEqual({ statement: '0', lock: '0' })
+  })
 })

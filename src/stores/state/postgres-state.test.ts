@@ -4,6 +4,7 @@ import { createSqlCluster, type SqlCluster } from '../../../test/support/sql-clu
 import { describeStateStore } from '../../../test/support/state-contract.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { openPostgres } from '../postgres.ts'
+import type { SqlDatabase } from '../sql.ts'
 import { openState } from './open-state.ts'
 import { listenOnPostgres } from './postgres-wake.ts'
 import { preparePostgres } from './prepare-state.ts'
@@ -21,9 +22,10 @@ const onServer = async (statement: string): Promise<void> => {
   await database.exec(statement).finally(() => database.close())
 }
 
-const cluster = (wake = true): Promise<SqlCluster> =>
+const open = async (): Promise<SqlDatabase> => openPostgres({ url, maxConnections: 4 })
+const cluster = (wake = true, openDatabase = open): Promise<SqlCluster> =>
   createSqlCluster({
-    open: async () => openPostgres({ url, maxConnections: 4 }),
+    open: openDatabase,
     prepare: preparePostgres,
     wake: database => (wake ? listenOnPostgres(url, database) : NO_WAKE),
   })
@@ -59,6 +61,24 @@ describe.skipIf(server === undefined)('PostgreSQL', () => {
       const home = one.store.members.self
       await vi.waitFor(async () => expect(await other.store.take('session', 'a')).toEqual({ kind: 'other', home }))
     })
+
+    // Event triggers are for superusers.
+    test.skipIf(process.env.DATABASE_URL)(
+      'tables are created and changed with more time than statements have later',
+      async () => {
+        await clean()
+        await clean(`CREATE TABLE limits (ms int);
+CREATE FUNCTION note_limit() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+INSERT INTO public.limits SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout'; END $$;
+CREATE EVENT TRIGGER note_limit ON ddl_command_end EXECUTE FUNCTION note_limit()`)
+        const database = openPostgres({ url })
+        onTestFinished(() => database.close())
+        onTestFinished(() => clean('DROP EVENT TRIGGER note_limit; DROP FUNCTION note_limit; DROP TABLE limits'))
+        await opened()
+        const { least } = (await database.get<{ least: number }>('SELECT min(ms) AS least FROM limits')) ?? {}
+        expect(least).toBeGreaterThan(50_000)
+      },
+    )
 
     test('a secret is replaced step by step; a replica without the right one is refused', async () => {
       await clean()
@@ -111,6 +131,86 @@ describe.skipIf(server === undefined)('PostgreSQL', () => {
     await vi.waitFor(() => expect(left).toHaveBeenCalledWith(self), 10_000)
     expect(await other.take('session', 'hung')).toMatchObject({ kind: 'mine', held: { epoch: 2 } })
     expect(await one.write(claim, Buffer.from('late'), NEVER)).toBe(false)
+  })
+
+  test('a step of the clock of the database ends no lease but those that had run out', async () => {
+    let [aheadMs, nextMs] = [0, 0]
+    let first = ''
+    const stepped = (text: string, values: readonly unknown[] = []): string => {
+      if (/^UPDATE \S*member/.test(text) && values.includes(first)) aheadMs = nextMs // while it renews its lease
+      return text.replaceAll('clock_timestamp()', `(clock_timestamp() + interval '${aheadMs} milliseconds')`)
+    }
+    const shared = await cluster(true, async () => {
+      const { run, all, ...others } = await open()
+      return {
+        ...{ ...others, all: (text, ...values) => all(stepped(text), ...values) },
+        run: (text, ...values) => run(stepped(text, values), ...values),
+      }
+    })
+    onTestFinished(() => shared.close())
+    const later = { beatMs: 500 }
+    const stores = [await shared.join(), await shared.join(undefined, later), await shared.join(undefined, later)]
+    const names = stores.map(({ members }) => members.self)
+    first = names[0] ?? ''
+    const [left, lost] = [vi.fn(), vi.fn()]
+    for (const store of stores) {
+      store.members.onLeft(left)
+      store.onLost(lost)
+    }
+    await Promise.all(stores.map((store, at) => store.create('session', `stepped ${at}`, Buffer.from('x'), NEVER)))
+    const { self: hung } = (await shared.join(undefined, { beatMs: 60_000, leaseMs: 50 })).members
+    await vi.waitFor(() => expect(left.mock.calls).toEqual([[hung], [hung], [hung]]), 10_000) // leases are ended now
+    left.mockClear()
+    const leftMs = async (): Promise<number[]> => {
+      const { member } = stateTables(shared.database)
+      const text = `SELECT lease_until - (extract(epoch FROM clock_timestamp()) * 1000) AS ms FROM ${member}`
+      return (await shared.database.all<{ ms: string }>(text)).map(({ ms }) => Number(ms))
+    }
+    for (const step of [3_600_000, 0]) {
+      nextMs = step
+      const isRenewed = (ms: number): boolean => ms > 0 && ms <= 6000
+      await vi.waitFor(async () => {
+        expect(aheadMs).toBe(step)
+        expect((await leftMs()).map(isRenewed)).toEqual([true, true, true])
+      }, 5000)
+    }
+    expect(stores.map(({ members }) => members.self)).toEqual(names)
+    expect([left.mock.calls, lost.mock.calls]).toEqual([[], []])
+  })
+
+  test('events that are being written when their session is removed do not outlive it', async () => {
+    const shared = await cluster()
+    onTestFinished(() => shared.close())
+    const database = await open()
+    const { transaction } = database
+    let write = (): void => {}
+    const mayWrite = new Promise<void>(resolve => {
+      write = resolve
+    })
+    const isWriting = vi.fn()
+    database.transaction = (work, options) =>
+      transaction(async sql => {
+        const run: typeof sql.run = async (text, ...values) => {
+          if (!/^INSERT INTO \S*event/.test(text)) return sql.run(text, ...values)
+          isWriting()
+          await mayWrite
+          return sql.run(text, ...values)
+        }
+        return work({ ...sql, run })
+      }, options)
+    const one = await shared.join(undefined, { database })
+    const claim = await one.create('session', 'removed', Buffer.from('x'), NEVER)
+    one.journal.append(claim, 'p1_1', 0, [Buffer.from('event')])
+    await vi.waitFor(() => expect(isWriting).toHaveBeenCalled())
+    const removing = one.remove(claim)
+    await one.create('session', 'other', Buffer.from('x'), NEVER) // by now it would have been removed
+    await one.read('session', 'removed')
+    write()
+    await removing
+    await one.journal.flush()
+    expect(
+      await shared.database.all(`SELECT 1 FROM ${stateTables(shared.database).event} WHERE stream = 'p1_1'`),
+    ).toEqual([])
   })
 
   test('a database that lost its data gets it again from the homes', async () => {

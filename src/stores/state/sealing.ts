@@ -1,5 +1,6 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { KeyedHash } from '../../std/keyed-hash.ts'
+import { NONCE_BYTES, nextNonce } from '../../std/nonces.ts'
 import type { KeyRing } from './secret.ts'
 import type { RecordKind } from './state-store.ts'
 
@@ -7,33 +8,26 @@ import type { RecordKind } from './state-store.ts'
 export const STATE_VERSION = 1
 
 const ALGORITHM = 'aes-256-gcm'
-const NONCE = 12
-const NONCES_AT_ONCE = 256
 const TAG = 16
+const CIPHER = { authTagLength: TAG }
 const NAME_LENGTH = 24 // in base64url: 18 bytes
-const HEAD = 1 + NONCE
-
-// Drawn together: each call of the random generator costs more than sealing a small event.
-let nonces: Buffer = Buffer.alloc(0)
-const nextNonce = (): Buffer => {
-  if (nonces.length === 0) nonces = randomBytes(NONCE * NONCES_AT_ONCE)
-  const nonce = nonces.subarray(0, NONCE)
-  nonces = nonces.subarray(NONCE)
-  return nonce
-}
+const HEAD = 1 + NONCE_BYTES
 
 /** Encrypts and authenticates for one place, so that what is moved to another place cannot be opened there. */
-export const sealBody = (key: Buffer, place: string, content: Buffer): Buffer => {
+export const sealBody = (key: Buffer, place: string, ...content: readonly Buffer[]): Buffer => {
   const nonce = nextNonce()
-  const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG })
+  const cipher = createCipheriv(ALGORITHM, key, nonce, CIPHER)
   cipher.setAAD(Buffer.from(place))
+  let length = HEAD + TAG
+  for (const part of content) length += part.length
   // Of its own: a slice of a shared buffer would keep all of that in memory.
-  const sealed = Buffer.allocUnsafeSlow(HEAD + content.length + TAG)
+  const sealed = Buffer.allocUnsafeSlow(length)
   sealed[0] = STATE_VERSION
   nonce.copy(sealed, 1)
-  cipher.update(content).copy(sealed, HEAD)
+  let at = HEAD
+  for (const part of content) at += cipher.update(part).copy(sealed, at)
   cipher.final()
-  cipher.getAuthTag().copy(sealed, HEAD + content.length)
+  cipher.getAuthTag().copy(sealed, at)
   return sealed
 }
 
@@ -42,7 +36,7 @@ export const openBody = (keys: KeyRing, place: string, sealed: Uint8Array): Buff
   if (sealed.length < HEAD + TAG || sealed[0] !== STATE_VERSION) return undefined
   for (const key of keys) {
     try {
-      const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(1, HEAD), { authTagLength: TAG })
+      const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(1, HEAD), CIPHER)
       decipher.setAAD(Buffer.from(place))
       decipher.setAuthTag(sealed.subarray(-TAG))
       return Buffer.concat([decipher.update(sealed.subarray(HEAD, -TAG)), decipher.final()])
@@ -73,8 +67,8 @@ export class Sealing {
     return this.nameOf(`${kind}:${id}`)
   }
 
-  seal(place: string, content: Buffer): Buffer {
-    return sealBody(this.#keys[0], place, content)
+  seal(place: string, ...content: readonly Buffer[]): Buffer {
+    return sealBody(this.#keys[0], place, ...content)
   }
 
   open(place: string, sealed: Uint8Array): Buffer | undefined {
@@ -83,10 +77,10 @@ export class Sealing {
 
   /** A record's body contains its id, because the database has only the hash. */
   sealRecord(name: string, id: string, body: Buffer): Buffer {
-    const idBytes = Buffer.from(id)
-    const length = Buffer.alloc(2)
-    length.writeUInt16BE(idBytes.length)
-    return this.seal(`record:${name}`, Buffer.concat([length, idBytes, body]))
+    const head = Buffer.allocUnsafe(2 + Buffer.byteLength(id))
+    head.writeUInt16BE(head.length - 2)
+    head.write(id, 2)
+    return this.seal(`record:${name}`, head, body)
   }
 
   openRecord(name: string, sealed: Uint8Array): { readonly id: string; readonly body: Buffer } | undefined {

@@ -1,4 +1,5 @@
 import type { Sql, SqlDatabase } from '../sql.ts'
+import { GroupedWrites } from './grouped-writes.ts'
 import { type HeldRecord, HeldRecords, holdRecord, NEVER_MS } from './held-records.ts'
 import { checkBody } from './limits.ts'
 import { Listeners } from './listeners.ts'
@@ -23,11 +24,18 @@ export interface ClaimsOptions {
   readonly members: SqlMembers
   /** Resolves when everything committed so far survives a power cut. */
   readonly sync: () => Promise<void>
+  /** Resolves when the events that are being written now are. */
+  readonly eventsWritten: () => Promise<void> | undefined
+  /** Finds out whether the database has lost its data; then everything that is held is to be written again. */
+  readonly check: () => Promise<void>
 }
 
 const TAKE_ATTEMPTS = 4
-const RESTORE_BATCH = 50
+const RESTORE_BATCH = 16 // in PostgreSQL each takes the time of the network, and StoreContact limits that of all
 const UNREADABLE_MS = 24 * 60 * 60_000 // until an expired record that cannot be opened is deleted: a newer replica may
+
+// Clients keep their ids, and give them up when they are told that there is no such session or task.
+const KEPT_BY_CLIENTS: ReadonlySet<RecordKind> = new Set(['session', 'task'])
 
 const isAway = (error: unknown): boolean => error instanceof StateError && error.reason === 'away'
 
@@ -47,15 +55,17 @@ export class SqlClaims {
   readonly held = new HeldRecords()
   readonly lost = new Listeners<Claim>()
   readonly #options: ClaimsOptions
+  readonly #writes: GroupedWrites
   readonly #unsure = new Map<RecordKind, readonly AbandonedBatch[]>() // whose transaction gave no answer
 
   constructor(options: ClaimsOptions) {
     this.#options = options
+    this.#writes = new GroupedWrites(options.database, options.contact)
   }
 
   async create(kind: RecordKind, id: string, body: Buffer, options: WriteOptions): Promise<Claim> {
     checkBody(kind, body)
-    const { database, contact, sealing, members } = this.#options
+    const { sealing, members } = this.#options
     const known = this.held.get(kind, id)
     if (known && known.expires > Date.now()) throw exists(kind)
     const name = sealing.recordName(kind, id)
@@ -71,10 +81,10 @@ export class SqlClaims {
       id,
       'empty',
     )
-    record.isUnsaved = true
+    record.isUnsaved = record.isCreating = true
     if (!isHomeless(kind)) this.held.add(record)
     try {
-      const epoch = await contact.run(() => records.insertRecord(database, record, Date.now()))
+      const epoch = await this.#writes.run(name, sql => records.insertRecord(sql, record, Date.now()))
       if (epoch === undefined) throw exists(kind)
       record.epoch = epoch
       record.isUnsaved = false
@@ -86,6 +96,8 @@ export class SqlClaims {
         throw error
       }
       this.held.hasUnsaved = true
+    } finally {
+      record.isCreating = false
     }
     return { kind, id, epoch: record.epoch }
   }
@@ -95,12 +107,15 @@ export class SqlClaims {
     const own = this.held.get(kind, id)
     if (own && (own.isUnsaved || contact.isAway)) return own.expires > Date.now() ? this.#heldOf(own) : undefined
     const name = sealing.recordName(kind, id)
+    this.#writes.beginEarly(name)
     const row = await contact.run(() => records.findRecord(database, name, Date.now()))
+    if (!row) await this.#checkMissing(kind)
     return row && this.#opened(row)
   }
 
   async list(kind: RecordKind, limit: number): Promise<Held[]> {
     const { database, contact } = this.#options
+    this.#writes.beginEarly()
     const rows = await contact.run(() => records.listRecords(database, kind, Date.now(), limit))
     return rows.flatMap(row => this.#opened(row) ?? [])
   }
@@ -110,6 +125,7 @@ export class SqlClaims {
     const own = this.held.get(kind, id)
     if (own?.isUnsaved && own.expires > Date.now()) return mine(this.#heldOf(own))
     const name = sealing.recordName(kind, id)
+    this.#writes.beginEarly(name)
     if (isHomeless(kind)) {
       const row = await contact.run(() => records.takeHomeless(database, name, Date.now()))
       const held = row && this.#opened(row)
@@ -117,6 +133,7 @@ export class SqlClaims {
     }
     for (let attempt = 0; attempt < TAKE_ATTEMPTS; attempt++) {
       const row = await contact.run(() => records.findRecord(database, name, Date.now()))
+      if (!row) await this.#checkMissing(kind)
       const held = row && this.#opened(row)
       if (!row || !held) return { kind: 'none' }
       if (row.home === members.self) return mine(this.#hold(row, held))
@@ -131,12 +148,12 @@ export class SqlClaims {
 
   async write(claim: Claim, body: Buffer, options: WriteOptions): Promise<boolean> {
     checkBody(claim.kind, body)
-    const { contact, database, sealing, sync } = this.#options
+    const { contact, sealing, sync } = this.#options
     const expires = Math.min(options.expires, NEVER_MS)
     if (isHomeless(claim.kind)) {
       const fence = this.#fence(claim)
       const row = { ...fence, kind: claim.kind, expires, body: sealing.sealRecord(fence.id, claim.id, body) }
-      const isWritten = await contact.run(() => records.updateRecord(database, row))
+      const isWritten = await this.#writes.run(row.id, sql => records.updateRecord(sql, row))
       if (isWritten && options.durable) await sync()
       return isWritten
     }
@@ -150,13 +167,13 @@ export class SqlClaims {
     record.saving = (record.saving ?? Promise.resolve()).catch(() => {}).then(() => this.#save(record))
     await record.saving
     if (options.durable && record.isUnsaved)
-      throw new StateError('away', `The store cannot be used: ${contact.reason}.`)
+      throw new StateError('away', `The store cannot be used: ${contact.reason ?? 'it has lost its data'}.`)
     if (options.durable) await sync()
     return this.held.of(claim) === record
   }
 
   async remove(claim: Claim): Promise<void> {
-    const { contact, database } = this.#options
+    const { database, contact, eventsWritten } = this.#options
     const record = this.held.of(claim)
     if (!record && !isHomeless(claim.kind)) return
     if (record) {
@@ -164,21 +181,28 @@ export class SqlClaims {
       this.held.delete(record)
     }
     try {
-      await contact.run(() => records.deleteRecord(database, record ?? this.#fence(claim)))
+      const fence = record ?? this.#fence(claim)
+      // On another connection, events that are being written would stay without their record.
+      if (database.dialect.locksRows) await eventsWritten()
+      await this.#writes.run(fence.id, sql => records.deleteRecord(sql, fence), true)
     } catch (error) {
       if (!isAway(error) || !record) throw error
-      this.held.removeLater(record)
+      if (!contact.isDamaged) this.held.removeLater(record)
     }
   }
 
   async takeAbandoned(kind: RecordKind, why: 'expired' | 'orphaned', limit: number): Promise<Held[]> {
     const { database, contact, members } = this.#options
     const now = Date.now()
+    this.#writes.beginEarly()
+    const settled = await this.#settleUnsure(kind)
+    const before = settled.slice(0, limit)
+    if (settled.length > limit) this.#addUnsure(kind, { claimed: settled.slice(limit), isRunning: false })
+    const left = limit - before.length // PostgreSQL rejects a negative LIMIT, and SQLite takes all then
     const find = (sql: Sql): Promise<records.RecordRow[]> =>
       why === 'expired'
-        ? records.findExpired(sql, kind, now, members.self, limit)
-        : records.findOrphaned(sql, kind, now, limit)
-    const before = await this.#settleUnsure(kind)
+        ? records.findExpired(sql, kind, now, members.self, left)
+        : records.findOrphaned(sql, kind, now, left)
     const batch: AbandonedBatch = { claimed: [], isRunning: false }
     const claim = async (sql: Sql): Promise<void> => {
       batch.claimed = []
@@ -197,10 +221,11 @@ export class SqlClaims {
         batch.isRunning = false
       })
     }
-    await contact.run(run).catch((error: unknown) => {
-      this.#unsure.set(kind, [...(this.#unsure.get(kind) ?? []), { claimed: before, isRunning: false }, batch])
-      throw error
-    })
+    if (left > 0)
+      await contact.run(run).catch((error: unknown) => {
+        this.#addUnsure(kind, { claimed: before, isRunning: false }, batch)
+        throw error
+      })
     return [...before, ...batch.claimed].map(({ row, held }) => this.#hold(row, held))
   }
 
@@ -224,9 +249,19 @@ export class SqlClaims {
     return settled
   }
 
+  #addUnsure(kind: RecordKind, ...batches: readonly AbandonedBatch[]): void {
+    this.#unsure.set(kind, [...(this.#unsure.get(kind) ?? []), ...batches])
+  }
+
+  /** Resolves when all writes of before have ended. */
+  flush(): Promise<void> {
+    return this.#writes.flush()
+  }
+
   async releaseAll(): Promise<void> {
     const { database, contact, members } = this.#options
     this.held.clear()
+    this.#writes.beginEarly()
     await contact.run(() => records.releaseRecords(database, members.self))
   }
 
@@ -237,18 +272,37 @@ export class SqlClaims {
 
   /** Writes what could not be written while the database was away. */
   async saveAll(): Promise<void> {
-    const { database, contact, members } = this.#options
+    const { database, contact } = this.#options
     this.held.hasUnsaved = false
+    await this.#writes.flush()
     for (const record of this.held.takeRemoved())
-      await contact.run(() => records.deleteRecord(database, record)).catch(() => this.held.removeLater(record))
-    const unsaved = this.held.unsaved()
-    for (let from = 0; from < unsaved.length; from += RESTORE_BATCH) {
-      const batch = unsaved.slice(from, from + RESTORE_BATCH).filter(({ isRemoved }) => !isRemoved)
+      await contact
+        .run(() => database.transaction(sql => records.deleteRecord(sql, record)))
+        .catch(() => this.held.removeLater(record))
+    await this.#restore(this.held.unsaved())
+  }
+
+  /**
+   * Writes records whose rows are not there as expected. Another replica has taken the record, or it is not stored yet, or the
+   * database has lost it: only its home removes it.
+   */
+  async writeAgain(missing: readonly HeldRecord[]): Promise<void> {
+    await this.#options.contact.run(this.#options.check)
+    for (const record of missing) record.journal = 'unread'
+    await this.#restore(missing)
+  }
+
+  /** Those that another replica has taken are lost. */
+  async #restore(missing: readonly HeldRecord[]): Promise<void> {
+    const { database, contact } = this.#options
+    for (let from = 0; from < missing.length; from += RESTORE_BATCH) {
+      const batch = missing.slice(from, from + RESTORE_BATCH).filter(record => this.held.has(record))
+      if (batch.length === 0) continue
       const bodies = batch.map(({ body }) => body)
       const stored = await contact.run(() =>
         database.transaction(async sql => {
           const results: boolean[] = []
-          for (const record of batch) results.push(await records.restoreRecord(sql, record, members.self))
+          for (const record of batch) results.push(await records.restoreRecord(sql, record))
           return results
         }),
       )
@@ -263,17 +317,25 @@ export class SqlClaims {
 
   /** Writes the latest body. Writes of one record follow each other, so that none overwrites a later one. */
   async #save(record: HeldRecord): Promise<void> {
-    const { contact, database } = this.#options
-    if (!record.isUnsaved || contact.isAway) return
+    if (!record.isUnsaved || this.#options.contact.isAway) return
     const { body } = record
     try {
-      const isWritten = await contact.run(() => records.updateRecord(database, record))
-      if (!isWritten) this.held.delete(record)
+      const isWritten = await this.#writes.run(record.id, sql => records.updateRecord(sql, record))
+      if (!isWritten) await this.writeAgain([record])
       else if (record.body === body) record.isUnsaved = false
     } catch (error) {
       if (!isAway(error)) throw error
       this.held.hasUnsaved = true
     }
+  }
+
+  /** While the homes write again what the database has lost, no record is known to be missing. */
+  async #checkMissing(kind: RecordKind): Promise<void> {
+    if (!KEPT_BY_CLIENTS.has(kind)) return
+    const { contact, check, members } = this.#options
+    await contact.run(check)
+    if (members.isEmptied)
+      throw new StateError('away', 'The store has lost its data, and the replicas are writing it again.')
   }
 
   #lose(record: HeldRecord): void {

@@ -2,35 +2,21 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { breakable } from '../../../test/support/breakable-database.ts'
+import { createTestLog } from '../../../test/support/log.ts'
 import { createLocalWake, createSqlCluster, type SqlCluster } from '../../../test/support/sql-cluster.ts'
+import { SILENT } from '../../telemetry/log.ts'
 import { type Sql, type SqlDatabase, SqlError, type SqlValue } from '../sql.ts'
 import { openSqlite } from '../sqlite.ts'
 import { HeldRecords, holdRecord } from './held-records.ts'
 import { prepareSqlite } from './prepare-state.ts'
 import { trimOldest } from './sql-events.ts'
 import { findOrphaned } from './sql-records.ts'
+import { stateTables } from './state-schema.ts'
 import type { Claim, StateStore } from './state-store.ts'
 
 const NEVER = { expires: Number.POSITIVE_INFINITY }
 const bytes = (text: string): Buffer => Buffer.from(text)
-
-/** A database that can be taken away: statements fail, do not end, or are executed and not answered. */
-const breakable = (database: SqlDatabase) => {
-  const fault: { kind: 'none' | 'fails' | 'hangs' | 'unanswered' } = { kind: 'none' }
-  const guard =
-    <Args extends unknown[], Result>(run: (...args: Args) => Promise<Result>) =>
-    async (...args: Args): Promise<Result> => {
-      if (fault.kind === 'fails') throw new SqlError('unreachable', 'connection refused')
-      if (fault.kind === 'hangs') return new Promise(() => {})
-      const result = await run(...args)
-      if (fault.kind === 'unanswered') throw new SqlError('unsure', 'connection lost')
-      return result
-    }
-  const { run, get, all, exec, transaction } = database
-  const broken = { ...database, run: guard(run), get: guard(get), all: guard(all), exec: guard(exec) } as SqlDatabase
-  broken.transaction = guard(transaction) as SqlDatabase['transaction']
-  return { database: broken, fault }
-}
 
 const cluster = async (): Promise<SqlCluster & { open: () => Promise<SqlDatabase> }> => {
   const folder = await mkdtemp(join(tmpdir(), 'dragoman-faults-'))
@@ -77,6 +63,20 @@ describe('a store that is away', () => {
     expect(await one.takeAbandoned('task', 'orphaned', 9)).toEqual([])
   })
 
+  test('has claimed abandoned records without an answer: they count for the limit', async () => {
+    const { shared, one, other, fault } = await broken()
+    for (const id of ['a', 'b', 'c', 'd', 'e']) await other.create('task', id, bytes(id), NEVER)
+    await shared.kill(other.members.self)
+    fault.kind = 'unanswered'
+    await expect(one.takeAbandoned('task', 'orphaned', 3)).rejects.toMatchObject({ reason: 'away' })
+    fault.kind = 'none'
+    await isBack(one)
+    const taken = []
+    for (const limit of [2, 2, 9]) taken.push(await one.takeAbandoned('task', 'orphaned', limit))
+    expect(taken.map(({ length }) => length)).toEqual([2, 2, 1])
+    expect(new Set(taken.flat().map(({ id }) => id)).size).toBe(5)
+  })
+
   test('lets known sessions go on, takes new ones, and stores both when it is back', async () => {
     const { one, other, fault } = await broken()
     const known = await one.create('session', 'known', bytes('1'), NEVER)
@@ -100,6 +100,25 @@ describe('a store that is away', () => {
     expect((await other.read('session', 'known'))?.body.toString()).toBe('3')
     expect(await other.read('session', 'removed')).toBeUndefined()
     await vi.waitFor(async () => expect(await other.journal.read(created, 's', 0, 9)).toHaveLength(1))
+  })
+
+  test('takes a new session while it stores those of before', async () => {
+    const shared = await cluster()
+    const { database, fault } = breakable(await shared.open())
+    const created: Promise<Claim>[] = []
+    const info = (_: object, message: string): void => {
+      // After the writes that wait have begun, and before those of before are looked for.
+      if (message === 'store came back')
+        queueMicrotask(() => created.push(one.create('session', 'new', bytes('x'), NEVER)))
+    }
+    const one = await shared.join(undefined, { database, log: { ...SILENT, info } })
+    fault.kind = 'fails'
+    await one.create('session', 'before', bytes('x'), NEVER)
+    fault.kind = 'none'
+    await vi.waitFor(() => expect(created).toHaveLength(1), 5000)
+    const [claim] = await Promise.all(created)
+    expect(await one.write(claim as Claim, bytes('y'), NEVER)).toBe(true)
+    expect((await shared.database.all('SELECT 1 FROM record')).length).toBe(2)
   })
 
   test('that does not answer is waited for two seconds, once', async () => {
@@ -146,6 +165,39 @@ describe('a store that is away', () => {
     fault.kind = 'none'
     await vi.waitFor(() => expect(lost).toEqual([claim]), 5000)
     expect((await other.read('session', 'a'))?.body.toString()).toBe('1')
+  })
+
+  test('stores the events of sessions that are not stored again yet', async () => {
+    const shared = await cluster()
+    const { database, fault } = breakable(await shared.open())
+    const one = await shared.join(undefined, { database })
+    fault.kind = 'fails'
+    const claims = await Promise.all(['a', 'b'].map(id => one.create('session', id, bytes(id), NEVER)))
+    const append = (seq: number): void => {
+      for (const claim of claims) one.journal.append(claim, 'p1_1', seq, [bytes(`event ${seq}`)])
+    }
+    append(0)
+    let resume = (): void => {}
+    const isResumed = new Promise<void>(resolve => {
+      resume = resolve
+    })
+    const { transaction } = database
+    let transactions = 0
+    database.transaction = async (...args) => {
+      if (++transactions === 1) await isResumed // the first batch of records is slow
+      return transaction(...args)
+    }
+    fault.kind = 'none'
+    await vi.waitFor(() => expect(transactions).toBe(1), 5000)
+    append(1)
+    await vi.waitFor(() => expect(one.health().queuedBytes).toBe(0))
+    await vi.waitFor(() => expect(transactions).toBeGreaterThan(1))
+    resume()
+    await isBack(one)
+    for (const claim of claims) {
+      const texts = async () => (await one.journal.read(claim, 'p1_1', -1, 9)).map(({ data }) => data.toString())
+      await vi.waitFor(async () => expect(await texts()).toEqual(['event 0', 'event 1']))
+    }
   })
 
   test('does not bring back a record that is removed while it is stored', async () => {
@@ -200,6 +252,36 @@ describe('a store that is away', () => {
   })
 })
 
+test('a file that is damaged in part is not used again, and the log says so once', async () => {
+  const shared = await cluster()
+  const database = await shared.open()
+  const { log, lines } = createTestLog()
+  const one = await shared.join(undefined, { database, log })
+  const known = await one.create('session', 'a', bytes('1'), NEVER)
+  let statements = 0
+  const { run } = database
+  database.run = async (text, ...values) => {
+    statements++
+    if (/ record /.test(text)) throw new SqlError('damaged', 'database disk image is malformed')
+    return run(text, ...values)
+  }
+  expect(await one.write(known, bytes('2'), NEVER)).toBe(true)
+  const { state, reason } = one.health()
+  expect([state, reason]).toEqual(['memory-only', 'it is damaged (database disk image is malformed)'])
+  const before = statements
+  for (let beat = 0; beat < 5; beat++) await one.members.beat()
+  const added = await one.create('session', 'b', bytes('b'), NEVER)
+  expect((await one.read('session', 'b'))?.body.toString()).toBe('b')
+  await one.remove(added)
+  await expect(one.create('task', 't', bytes('t'), { ...NEVER, durable: true })).rejects.toMatchObject({
+    reason: 'away',
+  })
+  expect([statements - before, one.health().state]).toEqual([0, 'memory-only'])
+  expect(lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
+    'error store is damaged; state is kept in memory until a restart',
+  ])
+})
+
 test('a write that fails does not keep later ones from being stored', async () => {
   const shared = await cluster()
   const database = await shared.open()
@@ -216,6 +298,38 @@ test('a write that fails does not keep later ones from being stored', async () =
   isRejected = false
   expect(await one.write(claim, bytes('3'), NEVER)).toBe(true)
   expect((await one.read('session', 'a'))?.body.toString()).toBe('3')
+})
+
+test('a record is removed with its events, or not at all', async () => {
+  const shared = await cluster()
+  const { database, fault } = breakable(await shared.open())
+  const broken = (sql: Sql): Sql => ({
+    ...sql,
+    run: async (text, ...values) => {
+      if (text.startsWith('DELETE FROM event')) throw new SqlError('unreachable', 'connection lost')
+      return sql.run(text, ...values)
+    },
+  })
+  const { run, transaction } = database
+  const one = await shared.join(undefined, { database })
+  const claim = await one.create('session', 'a', bytes('1'), NEVER)
+  one.journal.append(claim, 'p1_1', 0, [bytes('event')])
+  await one.journal.flush()
+  database.run = broken(database).run
+  database.transaction = (work, options) => transaction(sql => work(broken(sql)), options)
+  await one.remove(claim)
+  fault.kind = 'fails'
+  Object.assign(database, { run, transaction })
+  const rows = async () => {
+    const { record, event } = stateTables(database)
+    return [
+      (await shared.database.all(`SELECT 1 FROM ${record}`)).length,
+      (await shared.database.all(`SELECT 1 FROM ${event}`)).length,
+    ]
+  }
+  expect(await rows()).toEqual([1, 1])
+  fault.kind = 'none'
+  await vi.waitFor(async () => expect(await rows()).toEqual([0, 0]), 5000)
 })
 
 test('orphaned records are found without looking at those of live replicas', async () => {

@@ -19,8 +19,15 @@ export interface JournalOptions {
   readonly self: () => string
   /** Whether no other replica can take a record of this one. */
   readonly isOnly: boolean
+  /** Writes records of this replica whose rows are missing, or reports that they are lost. */
+  readonly writeAgain: (missing: readonly HeldRecord[]) => Promise<void>
   readonly log: Log
   readonly limits?: Partial<JournalLimits> | undefined
+}
+
+interface Ownership {
+  readonly isOwn: (of: DroppedStream) => boolean
+  readonly missing: readonly HeldRecord[]
 }
 
 /** Bytes of one event, of a stream, of a record, and of all journals. */
@@ -41,6 +48,7 @@ export class SqlJournal implements Journal {
   #failed: JournalBatch | undefined // written again as it is: part of it may be stored
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> | undefined
+  #writing = Promise.resolve()
   #unchecked = CHECK_BYTES // the first batch looks at what is there
   #total = 0
 
@@ -57,6 +65,11 @@ export class SqlJournal implements Journal {
   /** The size of all journals, as far as known. */
   get bytes(): number {
     return this.#total
+  }
+
+  /** Resolves when the batch that is being written now has ended. */
+  get writing(): Promise<void> {
+    return this.#writing
   }
 
   append(claim: Claim, stream: string, seq: number, pieces: readonly Buffer[]): undefined | Promise<void> {
@@ -137,12 +150,14 @@ export class SqlJournal implements Journal {
   }
 
   async #writeQueue(): Promise<void> {
-    const { contact, database, log } = this.#options
+    const { contact, log } = this.#options
     while ((this.#failed || !this.#queue.isEmpty) && !contact.isAway) {
       const batch = this.#failed ?? this.#queue.take(BATCH_BYTES)
       this.#failed = batch
       try {
-        await contact.run(() => database.transaction(sql => this.#write(sql, batch)))
+        const writing = this.#writeBatch(batch)
+        this.#writing = writing.catch(() => {})
+        await writing
         this.#failed = undefined
         await this.#checkTotal(batch)
       } catch (error) {
@@ -154,9 +169,22 @@ export class SqlJournal implements Journal {
     }
   }
 
-  async #write(sql: Sql, batch: JournalBatch): Promise<void> {
-    const { sealing } = this.#options
-    const isOwn = await this.#ownership(sql, batch)
+  /** Events of a record that the database does not have yet, or has lost, wait for it: without it they are not written. */
+  async #writeBatch(batch: JournalBatch): Promise<void> {
+    const { contact, database, writeAgain } = this.#options
+    const write = (awaited: boolean): Promise<readonly HeldRecord[]> =>
+      contact.run(() => database.transaction(sql => this.#write(sql, batch, awaited)))
+    const missing = await write(false)
+    if (missing.length === 0) return
+    await writeAgain(missing)
+    await write(true)
+  }
+
+  /** Writes nothing if rows of records are missing that this replica holds, and returns these, unless they were `awaited`. */
+  async #write(sql: Sql, batch: JournalBatch, awaited: boolean): Promise<readonly HeldRecord[]> {
+    const { sealing, log } = this.#options
+    const { isOwn, missing } = await this.#ownership(sql, batch)
+    if (missing.length > 0 && !awaited) return missing
     const dropped = batch.drops.filter(isOwn)
     await deleteStreams(
       sql,
@@ -172,16 +200,24 @@ export class SqlJournal implements Journal {
       }),
     )
     await this.#trim(sql, own)
+    if (own.length < batch.rows.length)
+      log.debug({ rows: batch.rows.length - own.length }, 'events not stored: their sessions have ended or moved')
+    return []
   }
 
-  /** Tells which records are those of this replica still. */
-  async #ownership(sql: Sql, { drops, rows }: JournalBatch): Promise<(of: DroppedStream) => boolean> {
+  /** Tells which records are those of this replica still, and which of these the database does not have. */
+  async #ownership(sql: Sql, { drops, rows }: JournalBatch): Promise<Ownership> {
     const { isOnly, held, self } = this.#options
-    if (isOnly)
-      return ({ record, epoch }) => record.epoch === epoch && held.get(record.kind, record.claim.id) === record
-    const ids = new Set([...drops, ...rows].map(({ record }) => record.id))
-    const epochs = await ownedEpochs(sql, self(), [...ids])
-    return ({ record, epoch }) => epochs.get(record.id) === epoch
+    const isHeld = ({ record, epoch }: DroppedStream): boolean => record.epoch === epoch && held.has(record)
+    if (isOnly) return { isOwn: isHeld, missing: [] }
+    const records = new Set([...drops, ...rows].filter(isHeld).map(({ record }) => record))
+    const epochs = await ownedEpochs(
+      sql,
+      self(),
+      [...records].map(({ id }) => id),
+    )
+    const missing = [...records].filter(({ id, epoch }) => epochs.get(id) !== epoch)
+    return { isOwn: of => isHeld(of) && epochs.get(of.record.id) === of.epoch, missing }
   }
 
   /** Keeps streams and records within their limits. */

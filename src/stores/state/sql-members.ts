@@ -29,7 +29,7 @@ export interface MembersOptions {
   readonly notify: () => void
   /** Called when this replica has lost its lease, with its former name; `self` is the new one already. */
   readonly onLapsed: (former: string) => void
-  /** Runs first in each heartbeat: creates the tables if the database has lost them. */
+  /** Runs first in each heartbeat, and before a lease counts as lost: joins again if the database has lost its data. */
   readonly check: () => Promise<void>
 }
 
@@ -106,8 +106,7 @@ export class SqlMembers implements Membership {
 
   /** Ends the lease of a replica if it has run out. */
   async endLapsed(replica: string): Promise<void> {
-    if (this.#mayEnd() && (await this.#end(`replica = ? AND lease_until <= ${this.#now}`, replica)) > 0)
-      this.#forget(replica)
+    if ((await this.#endLapsed('replica = ?', replica)) > 0) this.#forget(replica)
   }
 
   onLeft(listener: (replica: string) => void): () => void {
@@ -134,6 +133,11 @@ ON CONFLICT (replica) DO UPDATE SET address = excluded.address, labels = exclude
     notify()
   }
 
+  /** Whether the database has lost its data just now, so that the replicas are writing it again. */
+  get isEmptied(): boolean {
+    return performance.now() - this.#emptiedAt < GRACE_MS
+  }
+
   /** Joins a database that has lost its data. The other replicas are known until they have done so, too. */
   async joinEmptied(): Promise<void> {
     this.#emptiedAt = performance.now()
@@ -154,10 +158,14 @@ ON CONFLICT (replica) DO UPDATE SET address = excluded.address, labels = exclude
 
   /** Reads the members. */
   async refresh(): Promise<void> {
-    const { database, contact } = this.#options
+    const { database, contact, check } = this.#options
     const { member } = stateTables(database)
     const [own, wasJoined] = [this.#self, this.#isJoined] // this replica may join while the rows are read
     const rows = await database.all<MemberRow>(`SELECT *, ${this.#now} AS now FROM ${member}`)
+    if (wasJoined && !this.isEmptied && !rows.some(({ replica }) => replica === own)) {
+      await check() // the row may be gone with all other data
+      if (this.isEmptied) return
+    }
     const now = rows[0]?.now ?? 0
     const offset = now - performance.now()
     if (Math.abs(offset - (this.#clockOffset ?? offset)) > CLOCK_TOLERANCE_MS) contact.unsettle()
@@ -165,8 +173,10 @@ ON CONFLICT (replica) DO UPDATE SET address = excluded.address, labels = exclude
     const others = rows.filter(({ replica }) => replica !== this.#self)
     this.#nextEnd = Math.min(...others.map(row => row.lease_until - now).filter(left => left > 0))
     const former = this.#replicas
-    const isEmptied = performance.now() - this.#emptiedAt < GRACE_MS
-    this.#replicas = new Map([...(isEmptied ? former : []), ...rows.map(row => [row.replica, replicaOf(row)] as const)])
+    this.#replicas = new Map([
+      ...(this.isEmptied ? former : []),
+      ...rows.map(row => [row.replica, replicaOf(row)] as const),
+    ])
     if (wasJoined && own === this.#self && !this.#replicas.has(own)) this.#lapse()
     for (const replica of former.keys()) if (!this.#replicas.has(replica) && replica !== own) this.#left.call(replica)
   }
@@ -198,7 +208,7 @@ ON CONFLICT (replica) DO UPDATE SET address = excluded.address, labels = exclude
     if (this.#isEmbedded && contact.isAway) await this.join() // only a write shows that the disk has room again
     const isRenewed = this.#isEmbedded || (await database.run(renew, this.#self)) > 0
     if (isRenewed) this.#renewedAt = performance.now()
-    if (this.#mayEnd()) await this.#end(`lease_until <= ${this.#now} AND replica <> ?`, this.#self)
+    await this.#endLapsed('replica <> ?', this.#self)
     await this.refresh()
     if (!this.#isJoined) await this.#renew() // the lease was lost
   }
@@ -226,13 +236,16 @@ ON CONFLICT (replica) DO UPDATE SET address = excluded.address, labels = exclude
     this.#options.onLapsed(former)
   }
 
-  #mayEnd(): boolean {
-    return this.#options.contact.steadyMs > GRACE_MS
+  /** Ends leases that have run out. After a step of the clock all seem to have: the statement itself looks at the time. */
+  async #endLapsed(condition: string, replica: string): Promise<number> {
+    if (this.#clockOffset === undefined || this.#options.contact.steadyMs <= GRACE_MS) return 0
+    const latest = Math.round(performance.now() + this.#clockOffset + CLOCK_TOLERANCE_MS)
+    return this.#end(`${condition} AND lease_until <= ${this.#now} AND ${this.#now} < ?`, replica, latest)
   }
 
-  #end(condition: string, replica: string): Promise<number> {
+  #end(condition: string, ...values: readonly (string | number)[]): Promise<number> {
     const { database } = this.#options
-    return database.run(`DELETE FROM ${stateTables(database).member} WHERE ${condition}`, replica)
+    return database.run(`DELETE FROM ${stateTables(database).member} WHERE ${condition}`, ...values)
   }
 
   #forget(replica: string): void {

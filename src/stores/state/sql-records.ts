@@ -26,10 +26,10 @@ const INSERT = statement(
 ON CONFLICT (id) DO UPDATE SET home = excluded.home, epoch = ${record}.epoch + 1, expires = excluded.expires, body = excluded.body
 WHERE ${record}.expires <= ? RETURNING epoch`,
 )
-// Only while this replica is a member: after a missed lease, another one may have taken and removed the record.
+// Only while its home is a member: after a missed lease, another one may have taken and removed the record.
 const RESTORE = statement(
   ({ record, member }) => `INSERT INTO ${record} (${COLUMNS})
-SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM ${member} WHERE replica = ?7)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM ${member} WHERE replica = ?3)
 ON CONFLICT (id) DO UPDATE SET expires = excluded.expires, body = excluded.body
 WHERE ${record}.epoch = excluded.epoch AND ${record}.home = excluded.home`,
 )
@@ -79,9 +79,9 @@ export const insertRecord = async (
 }
 
 /** Writes a record that is missing or of the same home and epoch; false if it is neither. */
-export const restoreRecord = async (sql: Sql, row: RecordRow, self: string): Promise<boolean> => {
+export const restoreRecord = async (sql: Sql, row: RecordRow): Promise<boolean> => {
   const { kind, id, home, epoch, expires, body } = row
-  return (await sql.run(RESTORE(sql), kind, id, home, epoch, expires, body, self)) > 0
+  return (await sql.run(RESTORE(sql), kind, id, home, epoch, expires, body)) > 0
 }
 
 export const findRecord = (sql: Sql, id: string, now: number): Promise<RecordRow | undefined> =>

@@ -1,7 +1,10 @@
+import { SingleFlight } from '../../std/single-flight.ts'
 import { SteadyClock } from '../../std/steady-clock.ts'
+import { within } from '../../std/time.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { POSTGRES } from '../dialect.ts'
 import { isSqlFailure, type SqlDatabase } from '../sql.ts'
+import type { HeldRecord } from './held-records.ts'
 import { readMeta } from './prepare-state.ts'
 import { Sealing } from './sealing.ts'
 import type { KeyRing } from './secret.ts'
@@ -11,20 +14,21 @@ import { type JournalLimits, SqlJournal } from './sql-journal.ts'
 import { SqlMembers } from './sql-members.ts'
 import { createSqlShared } from './sql-shared.ts'
 import { stateTables } from './state-schema.ts'
-import type {
-  Claim,
-  Held,
-  Inbox,
-  RecordKind,
-  ReplicaAbout,
-  Shared,
-  StateStore,
-  StoreHealth,
-  TakeResult,
-  WriteOptions,
+import {
+  type Claim,
+  type Held,
+  type Inbox,
+  type RecordKind,
+  type ReplicaAbout,
+  type Shared,
+  StateError,
+  type StateStore,
+  type StoreHealth,
+  type TakeResult,
+  type WriteOptions,
 } from './state-store.ts'
 import { StoreContact } from './store-contact.ts'
-import { claimIdentity, type StoreIdentity } from './store-identity.ts'
+import { claimIdentity, newIdentity, type StoreIdentity } from './store-identity.ts'
 import { Topics, type Wake } from './wake.ts'
 
 export interface SqlStateOptions {
@@ -53,6 +57,7 @@ export interface SqlStateOptions {
 const BEAT_MS = 2000
 const LEASE_MS = 6000
 const POLL_MS = 5000
+const RECOVERY_MS = 5000
 const MEMBERS = '$members' // the topic that wakes replicas when one has joined or left
 const NO_ADDRESS: ReplicaAbout = { address: '', labels: [] }
 // Tables that are gone are a database without its data, like one with another identity.
@@ -71,6 +76,7 @@ export class SqlState implements StateStore {
   readonly #claims: SqlClaims
   readonly #topics: Topics
   readonly #clock = new SteadyClock()
+  readonly #recovering = new SingleFlight()
   #timer: NodeJS.Timeout | undefined
   #beating: Promise<void> | undefined
   #isClosed = false
@@ -84,18 +90,22 @@ export class SqlState implements StateStore {
     const contact = new StoreContact(database.location, log)
     this.#contact = contact
     this.#topics = new Topics(sealing, wake, options.pollMs ?? POLL_MS)
+    const check = () => this.#checkIdentity()
     const members = new SqlMembers({
       ...{ database, contact, log, about, beatMs, leaseMs },
       notify: () => this.#topics.notify(MEMBERS),
       onLapsed: () => this.#claims.drop(),
-      check: () => this.#checkIdentity(),
+      check,
     })
     this.members = members
     const self = () => members.self
-    this.#claims = new SqlClaims({ database, contact, sealing, members, sync: options.sync ?? (async () => {}) })
+    const sync = options.sync ?? (async () => {})
+    const eventsWritten = () => this.journal.writing
+    this.#claims = new SqlClaims({ database, contact, sealing, members, sync, eventsWritten, check })
     const { held } = this.#claims
     const { isOnly = false, limits } = options
-    this.journal = new SqlJournal({ database, contact, sealing, held, self, isOnly, log, limits })
+    const writeAgain = (missing: readonly HeldRecord[]) => this.#claims.writeAgain(missing)
+    this.journal = new SqlJournal({ database, contact, sealing, held, self, isOnly, writeAgain, log, limits })
     this.inbox = createSqlInbox({ database, contact, sealing, held, self, notify: topic => this.#topics.notify(topic) })
     this.shared = createSqlShared({ database, contact, sealing, topics: this.#topics })
     contact.onBack(() => void this.#saveAll())
@@ -175,6 +185,7 @@ export class SqlState implements StateStore {
     this.#isClosed = true
     clearTimeout(this.#timer)
     await this.#beating
+    await this.#claims.flush()
     await this.journal.flush()
     await this.#contact.run(() => this.members.leave()).catch(() => {})
     await this.#topics.close()
@@ -191,26 +202,34 @@ export class SqlState implements StateStore {
   async #beat(): Promise<void> {
     const next = await this.members.beat()
     if (this.#claims.held.hasUnsaved && !this.#contact.isAway) await this.#saveAll()
-    this.#options.upkeep?.()
+    if (!this.#contact.isDamaged) this.#options.upkeep?.()
     this.#schedule(next)
   }
 
   /** A database that has lost its data gets it again from the replicas. */
   async #checkIdentity(): Promise<void> {
-    const { database, prepare, keys, log } = this.#options
-    const instance = await readMeta(database, 'instance').catch((error: unknown) => {
+    const instance = await readMeta(this.#options.database, 'instance').catch((error: unknown) => {
       if (isSqlFailure(error, 'other') && MISSING_TABLE.test(error.message)) return undefined
       throw error
     })
     if (instance === this.#identity.instance) return
-    log.warn({ store: database.location }, 'store lost its data; it is written again')
+    // Not for longer: other callers share it, and it may hang.
+    await this.#recovering.run(() => within(RECOVERY_MS, this.#recover(), notRecovered))
+  }
+
+  async #recover(): Promise<void> {
+    const { database, prepare, keys, log } = this.#options
     await prepare()
-    const found = await claimIdentity(database, keys, this.#identity)
-    if (!found.names.equals(this.#identity.names))
+    const { instance, names } = this.#identity
+    const found = await claimIdentity(database, keys, { ...newIdentity(), names })
+    if (found.instance === instance) return // another caller has noticed it before
+    log.warn({ store: database.location }, 'store lost its data; it is written again')
+    if (!found.names.equals(names))
       log.error({ store: database.location }, 'store has another key for ids; restart this replica')
     this.#identity = found
     this.#claims.held.markAllUnsaved()
     await this.members.joinEmptied()
+    if (!this.#contact.isAway) void this.#saveAll()
   }
 
   /** Writes what was queued while the database was away. */
@@ -223,4 +242,8 @@ export class SqlState implements StateStore {
       if (!this.#contact.isAway) this.#options.log.error({ err: error }, 'records were not stored')
     }
   }
+}
+
+const notRecovered = (): never => {
+  throw new StateError('away', `its data is lost, and its tables were not created again within ${RECOVERY_MS / 1000} s`)
 }

@@ -57,8 +57,8 @@ export interface StateStore {
   /** Removes the record with its journal and inbox; does nothing if another replica holds it now. */
   remove(claim: Claim): Promise<void>
   /**
-   * Claims records that no other live replica holds: `expired` ones, or `orphaned` ones of ended replicas. Only one
-   * replica gets each; it removes the expired ones.
+   * Claims records that no other live replica holds, not more than `limit`: `expired` ones, or `orphaned` ones of ended
+   * replicas. Only one replica gets each; it removes the expired ones.
    */
   takeAbandoned(kind: RecordKind, why: 'expired' | 'orphaned', limit: number): Promise<Held[]>
   /** For a planned stop: other replicas may take the records of this one at once. */

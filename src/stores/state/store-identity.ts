@@ -6,7 +6,7 @@ import type { KeyRing } from './secret.ts'
 
 /** What makes a database the same one: another value means that the former data is lost. */
 export interface StoreIdentity {
-  readonly instance: string
+  readonly instance: string // new whenever the tables are created, so that each replica notices
   /** The key of the hashes that stand for ids. */
   readonly names: Buffer
 }
@@ -14,7 +14,7 @@ export interface StoreIdentity {
 const PLACE = 'meta:names'
 const KEY_BYTES = 32
 
-const newIdentity = (): StoreIdentity => ({
+export const newIdentity = (): StoreIdentity => ({
   instance: randomBytes(12).toString('base64url'),
   names: randomBytes(KEY_BYTES),
 })
