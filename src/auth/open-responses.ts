@@ -1,35 +1,24 @@
 import type { ServerResponse } from 'node:http'
+import { type SlotEntry, SlotList } from '../std/slot-list.ts'
 
-interface OpenResponse<T> {
+interface OpenResponse<T> extends SlotEntry {
   readonly response: ServerResponse
   readonly admittedBy: T
-  slot: number // its index in the list
 }
 
-/**
- * The responses that are open, each with what its request was admitted by. A list in which the last entry takes the place of a
- * removed one, not a Map: when a Map grows, its old table keeps the new one alive, and with it every response, until the next
- * full garbage collection. That made a call cost a quarter more.
- */
+/** The responses that are open, each with what its request was admitted by. */
 export class OpenResponses<T> {
-  readonly #entries: OpenResponse<T>[] = []
+  readonly #open = new SlotList<OpenResponse<T>>()
 
   /** Keeps a response until it closes. */
   add(response: ServerResponse, admittedBy: T): void {
-    const entry = { response, admittedBy, slot: this.#entries.length }
-    this.#entries.push(entry)
-    response.on('close', () => this.#remove(entry))
+    const entry = { response, admittedBy, slot: -1 }
+    this.#open.add(entry)
+    response.on('close', () => this.#open.delete(entry))
   }
 
   /** Destroys the connections of the responses that were admitted by something that is no longer valid. */
   destroyUnless(isValid: (admittedBy: T) => boolean): void {
-    for (const { response, admittedBy } of [...this.#entries]) if (!isValid(admittedBy)) response.req.socket.destroy()
-  }
-
-  #remove(entry: OpenResponse<T>): void {
-    const last = this.#entries.pop()
-    if (!last || last === entry) return
-    this.#entries[entry.slot] = last
-    last.slot = entry.slot
+    for (const { response, admittedBy } of this.#open.entries) if (!isValid(admittedBy)) response.req.socket.destroy()
   }
 }

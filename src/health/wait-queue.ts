@@ -11,7 +11,8 @@ export type WaitQueue = ReturnType<typeof createWaitQueue>
 
 /** A bounded queue before a bounded number of slots; free slots go to the waiting principals in turn. */
 export const createWaitQueue = (slots: number, maxWaiting: number) => {
-  const byPrincipal = new Map<string, Set<Waiter>>() // the first principal is served next
+  // The first principal is served next. Its waiters are in no Set: that would keep those it had, as SlotList explains.
+  const byPrincipal = new Map<string, Waiter[]>()
   let running = 0
   let waiting = 0
   let isStarting = false
@@ -34,11 +35,10 @@ export const createWaitQueue = (slots: number, maxWaiting: number) => {
     const [first] = running < slots ? byPrincipal : []
     if (!first) return undefined
     const [principal, waiters] = first
-    const [waiter] = waiters
+    const waiter = waiters.shift()
     if (!waiter) return undefined
-    waiters.delete(waiter)
     byPrincipal.delete(principal)
-    if (waiters.size > 0) byPrincipal.set(principal, waiters) // behind the other principals
+    if (waiters.length > 0) byPrincipal.set(principal, waiters) // behind the other principals
     waiting--
     return waiter
   }
@@ -58,16 +58,20 @@ export const createWaitQueue = (slots: number, maxWaiting: number) => {
         return true
       }
       if (waiting >= maxWaiting) return false
-      byPrincipal.set(waiter.principal, (byPrincipal.get(waiter.principal) ?? new Set()).add(waiter))
+      const waiters = byPrincipal.get(waiter.principal)
+      if (waiters) waiters.push(waiter)
+      else byPrincipal.set(waiter.principal, [waiter])
       waiting++
       return true
     },
     /** Removes a call that no longer wants to wait. */
     leave: (waiter: Waiter): void => {
       const waiters = byPrincipal.get(waiter.principal)
-      if (!waiters?.delete(waiter)) return
+      const at = waiters?.indexOf(waiter) ?? -1
+      if (!waiters || at < 0) return
+      waiters.splice(at, 1)
       waiting--
-      if (waiters.size === 0) byPrincipal.delete(waiter.principal)
+      if (waiters.length === 0) byPrincipal.delete(waiter.principal)
     },
     /** A running call has ended or pauses. */
     release: (): void => {
@@ -77,7 +81,7 @@ export const createWaitQueue = (slots: number, maxWaiting: number) => {
     /** A paused call goes on, even if that exceeds the slots. */
     resume: (): void => void running++,
     rejectAll: (error: RpcError): void => {
-      const waiters = [...byPrincipal.values()].flatMap(each => [...each])
+      const waiters = [...byPrincipal.values()].flat()
       byPrincipal.clear()
       waiting = 0
       for (const waiter of waiters) waiter.reject(error)

@@ -1,5 +1,8 @@
 import type { Caller } from './exchange.ts'
 
+/** All anonymous callers share one key, which no principal has. */
+export const principalKey = (principal: string | undefined): string => (principal === undefined ? '' : `=${principal}`)
+
 /** A copy for state that outlives the request: it does not keep the body of the request in memory. */
 export const compactCaller = (caller: Caller): Caller => ({
   ...caller,

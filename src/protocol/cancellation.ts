@@ -1,3 +1,5 @@
+import type { SlotEntry } from '../std/slot-list.ts'
+
 /** Why an exchange ended before its answer. */
 export type AbortReason =
   | { readonly kind: 'cancelled'; readonly text?: string } // the client cancelled it
@@ -14,9 +16,9 @@ export interface Signal {
 }
 
 /** The writing side. A typed stand-in for AbortController, which costs 4 µs per call with one listener. */
-export class Abort implements Signal {
+export class Abort implements Signal, SlotEntry {
   reason: AbortReason | undefined
-  #place = -1 // its index in a list
+  slot = -1 // among the active calls
   #listeners: ((reason: AbortReason) => void)[] | undefined
 
   onAbort(listener: (reason: AbortReason) => void): () => void {
@@ -39,24 +41,6 @@ export class Abort implements Signal {
     const listeners = this.#listeners
     this.#listeners = undefined
     for (const listener of [...(listeners ?? [])]) call(listener, reason)
-  }
-
-  get isListed(): boolean {
-    return this.#place >= 0
-  }
-
-  /** Adds it to a list, where it keeps its place: removing it costs the same in a long list. It can be in one list. */
-  addTo(list: Abort[]): void {
-    this.#place = list.push(this) - 1
-  }
-
-  removeFrom(list: Abort[]): void {
-    const last = list.pop()
-    if (last && last !== this) {
-      list[this.#place] = last
-      last.#place = this.#place
-    }
-    this.#place = -1
   }
 }
 

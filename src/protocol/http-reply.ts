@@ -17,11 +17,16 @@ export const httpReply = (status: number, headers: ReplyHeaders): readonly strin
   const type = headers[TYPE]
   const usual =
     status === 200 ? (type === JSON_REPLY[3] ? JSON_REPLY : type === EVENTS_REPLY[3] && EVENTS_REPLY) : false
-  if (usual && KEPT.every(name => headers[name] === undefined)) return usual
+  if (usual && !hasKeptHeader(headers)) return usual
   const reply = [STATUS, String(status)]
   for (const name of [TYPE, ...KEPT]) {
     const value = headers[name]
     if (value !== undefined) reply.push(name, String(value))
   }
   return reply
+}
+
+const hasKeptHeader = (headers: ReplyHeaders): boolean => {
+  for (const name of KEPT) if (headers[name] !== undefined) return true
+  return false
 }

@@ -21,6 +21,26 @@ test('the least recently used entry is evicted, and reported', () => {
   ])
 })
 
+test('entries stay in the order of their last use, whichever of them is used or deleted', () => {
+  const order = (change: (lru: BoundedCache<number>) => unknown): string => {
+    const lru = new BoundedCache<number>(10, FOREVER)
+    for (const [at, key] of ['a', 'b', 'c', 'd'].entries()) lru.set(key, at)
+    change(lru)
+    return lru
+      .entries()
+      .map(([key]) => key)
+      .join('')
+  }
+  expect(order(lru => lru.get('a'))).toBe('bcda')
+  expect(order(lru => lru.get('b'))).toBe('acdb')
+  expect(order(lru => lru.get('d'))).toBe('abcd')
+  expect(order(lru => lru.delete('a'))).toBe('bcd')
+  expect(order(lru => lru.delete('c'))).toBe('abd')
+  expect(order(lru => [lru.delete('d'), lru.get('a')])).toBe('bca')
+  expect(order(lru => lru.deleteOldest())).toBe('bcd')
+  expect(order(lru => [lru.clear(), lru.set('e', 4), lru.set('f', 5), lru.get('e')])).toBe('fe')
+})
+
 test('what was deleted and comes back is the latest again', () => {
   const lru = new BoundedCache<number>(2, FOREVER)
   lru.set('a', 1)

@@ -1,16 +1,15 @@
+import { type SlotEntry, SlotList } from '../std/slot-list.ts'
+
 /** An entry that expires when its deadline has passed. */
-export interface DeadlineEntry {
+export interface DeadlineEntry extends SlotEntry {
   deadline: number // in the time of Date.now(); the owner may move it at any time
-  slot: number // its index in Deadlines; -1: not added
   expire(): void
 }
 
 /** Expires everything that waits for one server: one interval timer for all entries, none while there are none. */
 export class Deadlines {
   readonly #tickMs: number
-  // Not a Set: when a Set grows, its old table keeps the new one alive, and with it every call that was ever added, until
-  // the next full garbage collection. That made a call cost a quarter more.
-  readonly #entries: DeadlineEntry[] = []
+  readonly #entries = new SlotList<DeadlineEntry>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(tickMs: number) {
@@ -18,35 +17,28 @@ export class Deadlines {
   }
 
   add(entry: DeadlineEntry): void {
-    if (entry.slot >= 0) return
-    entry.slot = this.#entries.push(entry) - 1
+    this.#entries.add(entry)
     if (this.#timer) return
     this.#timer = setInterval(() => this.#tick(), this.#tickMs)
     this.#timer.unref()
   }
 
   delete(entry: DeadlineEntry): void {
-    const { slot } = entry
-    if (slot < 0) return
-    entry.slot = -1
-    const last = this.#entries.pop()
-    if (!last || last === entry) return
-    this.#entries[slot] = last
-    last.slot = slot
+    this.#entries.delete(entry)
   }
 
   close(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
-    for (const entry of this.#entries.splice(0)) entry.slot = -1
+    this.#entries.clear()
   }
 
   #tick(): void {
     const now = Date.now()
-    for (const entry of this.#entries.filter(({ deadline }) => deadline <= now)) {
-      this.delete(entry)
+    for (const entry of this.#entries.entries) {
+      if (entry.deadline > now || !this.#entries.delete(entry)) continue
       entry.expire()
     }
-    if (this.#entries.length === 0) this.close()
+    if (this.#entries.size === 0) this.close()
   }
 }

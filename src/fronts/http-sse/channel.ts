@@ -6,6 +6,7 @@ import type { FrontContext } from '../http/front-request.ts'
 import { ClientSession } from '../sessions/client-session.ts'
 import type { ClientIdentity } from '../sessions/handshake.ts'
 import type { CallOutcome } from '../sessions/response-collector.ts'
+import type { KeepAliveEntry } from '../streams/keep-alive.ts'
 import type { EventOutbox } from '../streams/outbox.ts'
 import { errorData, lifecycleData, type NamedEvents } from './channel-events.ts'
 
@@ -19,6 +20,7 @@ export class ClientChannel extends ClientSession {
   readonly #named: NamedEvents
   readonly #outbox: EventOutbox
   readonly recordCall: ((id: Json) => () => void) | undefined
+  keepAliveEntry: KeepAliveEntry | undefined
   #usedMcp = false
   #usedMessages = false
 

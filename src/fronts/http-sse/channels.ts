@@ -53,7 +53,7 @@ export const createClientChannels = (
 
   const add = (channel: ClientChannel, client: string | undefined): void => {
     byId.set(channel.id, channel)
-    keepAlive.add(channel)
+    channel.keepAliveEntry = keepAlive.add(channel)
     pings.add(channel)
     if (client === undefined) return
     byClient.set(client, (byClient.get(client) ?? new Set()).add(channel))
@@ -64,7 +64,7 @@ export const createClientChannels = (
     channel.closed()
     byId.delete(channel.id)
     quota.delete(channel)
-    keepAlive.delete(channel)
+    if (channel.keepAliveEntry) keepAlive.delete(channel.keepAliveEntry)
     pings.delete(channel)
     if (client === undefined) return
     const others = byClient.get(client)

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { type SlotEntry, SlotList } from '../../std/slot-list.ts'
 import type { StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Json } from '../../wire/json/json.ts'
@@ -16,7 +17,7 @@ interface CallsRecord {
   readonly ids: readonly Json[]
 }
 
-interface OpenCall {
+interface OpenCall extends SlotEntry {
   readonly id: Json
   readonly since: number
   isStored: boolean
@@ -40,7 +41,7 @@ interface ClientCallsOptions {
 
 /** The long calls of one client at this replica. Its record is in the first slot that no other replica holds. */
 class ClientCalls {
-  readonly #open = new Set<OpenCall>()
+  readonly #open = new SlotList<OpenCall>()
   readonly #options: ClientCallsOptions
   #slot = 0
   #stored: StoredSession | undefined
@@ -60,7 +61,7 @@ class ClientCalls {
   }
 
   add(id: Json): OpenCall {
-    const call: OpenCall = { id: id.compact(), since: Date.now(), isStored: false }
+    const call: OpenCall = { id: id.compact(), since: Date.now(), isStored: false, slot: -1 }
     this.#open.add(call)
     this.#timer ??= setTimeout(() => this.#storeLong(), LONG_MS).unref()
     return call

@@ -1,6 +1,7 @@
 import type { Abort } from '../../protocol/cancellation.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import { Quota } from '../../protocol/quota.ts'
+import { SlotList } from '../../std/slot-list.ts'
 import { sleep, within } from '../../std/time.ts'
 import { Json } from '../../wire/json/json.ts'
 
@@ -9,8 +10,7 @@ const TOTAL_SHARES = 10 // number of principals that can all use their whole quo
 
 /** The calls in progress: a shutdown waits for them, then aborts them. */
 export class ActiveCalls {
-  // An array and not a Set: an outgrown Set table keeps what was deleted from it alive until a full collection.
-  readonly #calls: Abort[] = []
+  readonly #calls = new SlotList<Abort>()
   readonly #listening: Quota<Abort> // `subscriptions/listen`: never ends by itself, so a shutdown does not wait for it
   #whenIdle: (() => void) | undefined
 
@@ -20,11 +20,11 @@ export class ActiveCalls {
   }
 
   get size(): number {
-    return this.#calls.length
+    return this.#calls.size
   }
 
   add(abort: Abort): void {
-    abort.addTo(this.#calls)
+    this.#calls.add(abort)
   }
 
   addListening(abort: Abort, owner: string): void {
@@ -32,28 +32,27 @@ export class ActiveCalls {
   }
 
   delete(abort: Abort): void {
-    if (!abort.isListed) return this.#listening.delete(abort)
-    abort.removeFrom(this.#calls)
-    if (this.#calls.length === 0) this.#whenIdle?.()
+    if (!this.#calls.delete(abort)) return this.#listening.delete(abort)
+    if (this.#calls.size === 0) this.#whenIdle?.()
   }
 
   /** Resolves when every call now in progress has ended, after `timeoutMs` at the latest. */
   async whenSettled(timeoutMs: number): Promise<void> {
-    let left = [...this.#calls]
+    let left = this.#calls.entries
     for (const end = Date.now() + timeoutMs; left.length > 0 && Date.now() < end; await sleep(POLL_MS))
-      left = left.filter(({ isListed }) => isListed)
+      left = left.filter(({ slot }) => slot >= 0)
   }
 
   /** Aborts `subscriptions/listen`, waits up to `graceMs` for the other calls, then aborts those too. */
   async drain(graceMs: number): Promise<void> {
     for (const abort of this.#listening.items) abort.abort({ kind: 'closing' })
-    if (this.#calls.length > 0) {
+    if (this.#calls.size > 0) {
       const idle = new Promise<void>(resolve => {
         this.#whenIdle = resolve
       })
       await within(graceMs, idle, () => {})
     }
-    for (const abort of [...this.#calls]) abort.abort({ kind: 'closing' })
+    for (const abort of this.#calls.entries) abort.abort({ kind: 'closing' })
   }
 }
 

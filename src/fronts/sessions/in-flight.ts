@@ -1,12 +1,20 @@
 import type { Abort, AbortReason } from '../../protocol/cancellation.ts'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
-import type { Json } from '../../wire/json/json.ts'
+import { CallTable } from '../../std/call-table.ts'
+import { Json } from '../../wire/json/json.ts'
 import { idKey } from '../../wire/json-rpc.ts'
 
 const REPEATED_ID = rpcError('invalidRequest', 'A request with this id is still running in this session')
 const REPEATED_TOKEN = rpcError(
   'invalidRequest',
   'A request with this progress token is still running in this session; use another token, so that progress can be told apart',
+)
+/** Of one session: a channel or a pipe accepts requests without waiting for the responses to those before. */
+export const MOST_IN_FLIGHT = 1000
+const TOO_MANY = rpcError(
+  'internal',
+  `${MOST_IN_FLIGHT.toLocaleString('en')} requests of this session are still running; send this one again when some of them have ended`,
+  Json.of({ reason: 'busy' }),
 )
 
 interface Call {
@@ -16,38 +24,33 @@ interface Call {
 
 /** The unanswered requests of one client by id; ids and progress tokens are unique among them. */
 export class InFlight {
-  // Absent while empty: most sessions are idle most of the time.
-  #calls: Map<string, Call> | undefined
-  #tokens: Set<string> | undefined
+  readonly #calls = new CallTable<string, Call>()
+  readonly #tokens = new CallTable<string, true>()
 
   get size(): number {
-    return this.#calls?.size ?? 0
+    return this.#calls.size
   }
 
-  /** Adds a request; returns an error if its id or progress token is in use. */
+  /** Adds a request; returns an error if its id or progress token is in use, or if too many are running. */
   add(id: Json, params: Json, abort: Abort): RpcError | undefined {
     const [key, token] = [idKey(id), progressTokenOf(params)]
-    if (this.#calls?.has(key)) return REPEATED_ID
-    if (token !== undefined && this.#tokens?.has(token)) return REPEATED_TOKEN
-    this.#calls ??= new Map()
-    this.#calls.set(key, { abort, token })
-    if (token !== undefined) this.#tokens = (this.#tokens ?? new Set()).add(token)
+    if (this.#calls.get(key)) return REPEATED_ID
+    if (token !== undefined && this.#tokens.get(token)) return REPEATED_TOKEN
+    if (this.#calls.size >= MOST_IN_FLIGHT) return TOO_MANY
+    this.#calls.add(key, { abort, token })
+    if (token !== undefined) this.#tokens.add(token, true)
     return undefined
   }
 
   get(id: Json): Abort | undefined {
-    return this.#calls?.get(idKey(id))?.abort
+    return this.#calls.get(idKey(id))?.abort
   }
 
   /** False if the request was not there any more. */
   delete(id: Json): boolean {
-    const key = idKey(id)
-    const call = this.#calls?.get(key)
-    if (!call) return false
-    if (call.token !== undefined) this.#tokens?.delete(call.token)
-    this.#calls?.delete(key)
-    if (this.#calls?.size === 0) this.#calls = this.#tokens = undefined
-    return true
+    const call = this.#calls.delete(idKey(id))
+    if (call?.token !== undefined) this.#tokens.delete(call.token)
+    return call !== undefined
   }
 
   /** Aborts the request that a `notifications/cancelled` names; false if it is not in flight. */
@@ -61,7 +64,7 @@ export class InFlight {
 
   /** Must be called when the session ends in this process. */
   abortAll(reason: AbortReason): void {
-    for (const { abort } of [...(this.#calls?.values() ?? [])]) abort.abort(reason)
+    for (const { abort } of this.#calls.values) abort.abort(reason)
   }
 }
 

@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   answerEmpty,
   type Front,
@@ -375,6 +375,28 @@ describe('the clock', () => {
     expect([...cluster.records.values()].map(({ expires }) => expires > Date.now())).toEqual([true])
     stream.close()
   })
+})
+
+test('the last uses of many sessions are written a part at a time', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const store = cluster.join()
+  const limits = { keepAliveMs: 300, principalSessions: 1000 }
+  const front = await start({ limits, state: { store, keys } })
+  const opened = await Promise.all(Array.from({ length: 250 }, () => openSession(front.url)))
+  let [writing, most] = [0, 0]
+  const written = new Set<string>()
+  const { write } = store
+  store.write = async (claim, ...rest) => {
+    most = Math.max(most, ++writing)
+    await new Promise(setImmediate)
+    writing--
+    written.add(claim.id)
+    return write.call(store, claim, ...rest)
+  }
+  vi.setSystemTime(Date.now() + 3_600_000) // a jump of the clock: all are written
+  await vi.waitFor(() => expect(written.size).toBe(opened.length), 5000)
+  expect(most).toBe(100)
 })
 
 test('while the store is away, unknown sessions get 503 and known ones go on', async () => {

@@ -8,6 +8,7 @@ import { httpRejection, type RejectedResponse } from '../http/http-rejection.ts'
 import { expectsEvents, streamTo } from '../http/response.ts'
 import { type CallOutcome, type Respond, ResponseCollector } from '../sessions/response-collector.ts'
 import type { EventLog } from '../streams/event-log.ts'
+import type { KeepAliveEntry } from '../streams/keep-alive.ts'
 import type { StreamableSession } from './streamable-session.ts'
 
 const COMMIT_MS = 100 // a longer call becomes a stream, so that its client can resume it after a lost connection
@@ -25,6 +26,7 @@ export class SessionReply extends ResponseCollector {
   readonly #isEvents: boolean
   readonly #ids: Json[] = [] // of its requests
   #stream: EventLog | undefined
+  #keepAliveEntry: KeepAliveEntry | undefined
   #orphan: NodeJS.Timeout | undefined
 
   constructor(session: StreamableSession, request: FrontRequest, isBatch: boolean) {
@@ -96,7 +98,7 @@ export class SessionReply extends ResponseCollector {
     clearTimeout(this.#commit)
     const stream = this.#session.openStream(this.#ids)
     this.#stream = stream
-    this.#context.keepAlive.add(stream)
+    this.#keepAliveEntry = this.#context.keepAlive.add(stream)
     this.#session.prime(stream)
     for (const body of this.responses) void stream.append(body)
     const { response } = this.#request
@@ -110,7 +112,7 @@ export class SessionReply extends ResponseCollector {
     const stream = this.#stream
     const session = this.#session // a variable: `this` would keep the socket as long as the retained log
     if (!stream) return
-    this.#context.keepAlive.delete(stream)
+    if (this.#keepAliveEntry) this.#context.keepAlive.delete(this.#keepAliveEntry)
     const lifetimeMs = stream.hasReader ? DELIVERED_MS : this.#context.limits.orphanMs
     stream.finish()
     this.#context.retention.retain(stream, lifetimeMs, () => session.deleteStream(stream))

@@ -3,6 +3,7 @@ import type { AbortReason } from '../../protocol/cancellation.ts'
 import { RpcFailure } from '../../protocol/errors.ts'
 import { Quota } from '../../protocol/quota.ts'
 import { BoundedCache } from '../../std/bounded-cache.ts'
+import { SingleFlight } from '../../std/single-flight.ts'
 import { SteadyClock } from '../../std/steady-clock.ts'
 import type { Claim, Held, TakeResult } from '../../stores/state/state-store.ts'
 import { mintId, openId } from '../../wire/sealed-id.ts'
@@ -20,6 +21,8 @@ const TOTAL_SHARES = 10 // number of principals that can all use their whole quo
 const BYTES_PER_OWNER = 16 * 1024 * 1024 // of the capabilities and `clientInfo` of its clients
 const BUSY_RANK = 1e15 // ranks busy sessions after all idle ones
 const SAVE_MS = 60_000 // between writes of the last use
+const SAVED_AT_ONCE = 100 // to encode thousands at once would block the process, and new sessions would wait for the store
+const RANK_MS = 10_000 // between moves of a session that is used: deleting and adding often rebuilds the Map
 const SWEPT_AT_ONCE = 100
 const REMEMBERED = 10_000 // ended sessions
 const REMEMBERED_MS = 60_000
@@ -34,7 +37,7 @@ const NONE: SessionLocation = { kind: 'none' }
 
 export type StreamableSessions = ReturnType<typeof createStreamableSessions>
 
-/** The sessions of this replica, least recently used first, so that the search for idle ones is cheap. */
+/** The sessions of this replica, about in the order of their last use, so that the search for idle ones is cheap. */
 export const createStreamableSessions = (context: FrontContext, state: FrontState, tokens: OpenerTokens) => {
   const { log, limits } = context
   const { store, keys, isLasting } = state
@@ -74,6 +77,8 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
 
   const touch = (session: StreamableSession): void => {
     session.touch()
+    if (session.lastUsed - session.rankedAt < RANK_MS) return
+    session.rankedAt = session.lastUsed
     byId.delete(session.id)
     byId.set(session.id, session)
   }
@@ -185,18 +190,26 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
 
   const expire = (now: number): void => {
     for (const session of byId.values()) {
-      if (now - session.lastUsed < sessionIdleMs) return
+      if (now - session.rankedAt < sessionIdleMs) return // those behind it were used later than that
+      if (now - session.lastUsed < sessionIdleMs) continue
       if (session.isBusy) touch(session)
       else void end(session)
     }
   }
 
+  const saving = new SingleFlight()
+  const saveAll = async (sessions: readonly StreamableSession[]): Promise<void> => {
+    for (let from = 0; from < sessions.length; from += SAVED_AT_ONCE)
+      await Promise.all(sessions.slice(from, from + SAVED_AT_ONCE).map(session => session.save()))
+  }
+
   /** Writes the last use of sessions used since they were stored; open streams keep a session alive, too. */
   const saveLastUses = (now: number): void => {
-    for (const session of byId.values()) {
-      const savedAt = session.stored?.savedAt ?? now
-      if (session.lastUsed > savedAt || (now - savedAt > sessionIdleMs / 2 && session.isBusy)) void session.save()
+    const isDue = ({ stored, lastUsed, isBusy }: StreamableSession): boolean => {
+      const savedAt = stored?.savedAt ?? now
+      return lastUsed > savedAt || (now - savedAt > sessionIdleMs / 2 && isBusy)
     }
+    void saving.run(() => saveAll([...byId.values()].filter(isDue)))
   }
 
   const sweep = async (): Promise<void> => {
@@ -212,8 +225,9 @@ export const createStreamableSessions = (context: FrontContext, state: FrontStat
     savedAt = Date.now()
     for (const session of byId.values()) {
       session.touch()
-      void session.save()
+      session.rankedAt = session.lastUsed
     }
+    void saving.run(() => saveAll([...byId.values()]))
   }
 
   context.keepAlive.onTick(now => {

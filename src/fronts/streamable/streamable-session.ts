@@ -7,6 +7,7 @@ import { ClientSession } from '../sessions/client-session.ts'
 import type { StoredSession } from '../sessions/stored-session.ts'
 import { type EventId, postStreamKey, type StreamTags, serverStreamKey, streamHeadKey } from '../streams/event-id.ts'
 import { EventLog, type StreamJournal } from '../streams/event-log.ts'
+import type { KeepAliveEntry } from '../streams/keep-alive.ts'
 import type { SessionRecord } from './session-record.ts'
 
 const GONE_MS = 60_000 // without a stream and without a request
@@ -38,8 +39,10 @@ export class StreamableSession extends ClientSession {
   readonly #tags: StreamTags | undefined
   readonly #streams = new Map<string, EventLog>()
   #serverStream: EventLog | undefined
+  #keepAliveEntry: KeepAliveEntry | undefined // the server-to-client stream
   #streamCount = 0
   #lastUsed = Date.now()
+  rankedAt = this.#lastUsed // when it was put behind all others
 
   constructor({ id, caller, owner, token, tags }: StreamableSessionOptions, context: FrontContext) {
     super({ ...caller, session: id, headers: new Map() }, context)
@@ -101,7 +104,7 @@ export class StreamableSession extends ClientSession {
   serverStream(): EventLog {
     if (this.#serverStream) return this.#serverStream
     this.#serverStream = this.#addStream(this.serverStreamKeys(this.#epoch)[0])
-    this.context.keepAlive.add(this.#serverStream)
+    this.#keepAliveEntry = this.context.keepAlive.add(this.#serverStream)
     return this.#serverStream
   }
 
@@ -156,7 +159,7 @@ export class StreamableSession extends ClientSession {
   end(reason?: AbortReason): void {
     if (!this.stop(reason)) return
     this.ending.abort({ kind: 'gone' })
-    if (this.#serverStream) this.context.keepAlive.delete(this.#serverStream)
+    if (this.#keepAliveEntry) this.context.keepAlive.delete(this.#keepAliveEntry)
     for (const log of this.#streams.values()) {
       log.finish()
       log.clear()

@@ -532,6 +532,18 @@ test('an idle session ends, a busy one does not', async () => {
   await expect.poll(() => front.sessions.size).toBe(0)
 })
 
+test('an idle session ends, though one that was opened before it is used', async () => {
+  const url = await start({ 'tools/call': answer }, { limits: { sessionIdleMs: 1000, keepAliveMs: 300 } })
+  const used = await openSession(url)
+  const idle = await openSession(url)
+  const use = async (): Promise<number> => {
+    expect((await send(url, { headers: used.headers, body: request(1) })).status).toBe(200)
+    return front.sessions.size
+  }
+  await expect.poll(use, { interval: 20, timeout: 10_000 }).toBe(1)
+  expect((await send(url, { headers: idle.headers, body: request(1) })).status).toBe(404)
+})
+
 test('a gateway that shuts down fails the calls that do not finish in time', async () => {
   const { hold, next } = held()
   const url = await start({ 'tools/call': hold })

@@ -11,6 +11,7 @@ import type { StreamRetention } from './stream-retention.ts'
 export class EventLog {
   readonly key: string | undefined
   readonly owner: string
+  slot = -1 // among those whose bytes the retention may drop
   readonly #context: LogContext
   readonly #journal: StreamJournal | undefined
   #entries: LogEntry[] = []

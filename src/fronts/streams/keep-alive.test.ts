@@ -55,3 +55,18 @@ test.each([1, 25, 100, 15_000])('streams are kept alive about every %i ms', keep
   expect(stream.keepAlive.mock.calls.length).toBeLessThanOrEqual(13)
   keepAlive.stop()
 })
+
+test('a stream that was removed is not kept alive, nor one that another stream of the same tick removes', () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  const keepAlive = new KeepAlive(1500)
+  const [removing, removed, gone] = [vi.fn(), vi.fn(), vi.fn()]
+  keepAlive.add({ keepAlive: removing })
+  const kept = keepAlive.add({ keepAlive: removed, hasReader: true })
+  removing.mockImplementation(() => keepAlive.delete(kept))
+  keepAlive.delete(keepAlive.add({ keepAlive: gone, hasReader: true }))
+  expect(keepAlive.streamCount).toBe(1)
+  vi.advanceTimersByTime(3000)
+  expect([removing.mock.calls.length, removed.mock.calls.length, gone.mock.calls.length]).toEqual([2, 0, 0])
+  expect(keepAlive.streamCount).toBe(0)
+  keepAlive.stop()
+})

@@ -1,3 +1,5 @@
+import { type SlotEntry, SlotList } from '../../std/slot-list.ts'
+
 /** Calls `act` for each item once per interval. Items are in the order they are due, so that a run costs only what is due. */
 export class DueQueue<T> {
   readonly #interval: number
@@ -19,11 +21,6 @@ export class DueQueue<T> {
     this.#dueAt.delete(item)
   }
 
-  /** The items, the next one due first. */
-  protected get items(): Iterable<T> {
-    return this.#dueAt.keys()
-  }
-
   run(now: number): void {
     for (const [item, dueAt] of this.#dueAt) {
       if (dueAt > now) return
@@ -40,24 +37,42 @@ interface LiveStream {
   readonly hasReader?: boolean
 }
 
+/** A stream that is kept alive. */
+export interface KeepAliveEntry extends SlotEntry {
+  readonly stream: LiveStream
+  readonly tick: number // of each interval, at which it is due
+}
+
 const TICKS_PER_INTERVAL = 15
 const SHORTEST_TICK_MS = 20
 
-/** The open streams and the one timer of the fronts, which keeps them alive and runs tasks such as the expiry of sessions. */
-export class KeepAlive extends DueQueue<LiveStream> {
+/**
+ * The open streams and the one timer of the fronts, which keeps them alive and runs tasks such as the expiry of sessions.
+ * Ticks and not the time of day say when a stream is due: that may be set back, and streams would fall silent.
+ */
+export class KeepAlive {
+  readonly #streams: readonly SlotList<KeepAliveEntry>[] // by tick
   readonly #tasks: ((now: number) => void)[] = []
   readonly #timer: NodeJS.Timeout
-  #ticks = 0 // the clock of the queue: the time of day may be set back, and streams would fall silent
+  #tick = 0 // of the current interval
 
   /** Each stream sends a comment every `keepAliveMs`. */
   constructor(keepAliveMs: number) {
     const tickMs = Math.max(SHORTEST_TICK_MS, keepAliveMs / TICKS_PER_INTERVAL)
-    super(Math.max(1, Math.round(keepAliveMs / tickMs)), stream => stream.keepAlive())
-    this.#timer = setInterval(() => this.#tick(), tickMs).unref()
+    const length = Math.max(1, Math.round(keepAliveMs / tickMs))
+    this.#streams = Array.from({ length }, () => new SlotList())
+    this.#timer = setInterval(() => this.#runTick(), tickMs).unref()
   }
 
-  override add(stream: LiveStream): void {
-    super.add(stream, this.#ticks)
+  /** The stream is due for the first time after one interval. */
+  add(stream: LiveStream): KeepAliveEntry {
+    const entry = { stream, tick: this.#tick, slot: -1 }
+    this.#streams[entry.tick]?.add(entry)
+    return entry
+  }
+
+  delete(entry: KeepAliveEntry): void {
+    this.#streams[entry.tick]?.delete(entry)
   }
 
   /** Runs a task at every tick. */
@@ -68,7 +83,7 @@ export class KeepAlive extends DueQueue<LiveStream> {
   /** Streams that a client is reading. */
   get streamCount(): number {
     let count = 0
-    for (const { hasReader } of this.items) if (hasReader) count++
+    for (const entries of this.#streams) for (const { stream } of entries) if (stream.hasReader) count++
     return count
   }
 
@@ -76,9 +91,10 @@ export class KeepAlive extends DueQueue<LiveStream> {
     clearInterval(this.#timer)
   }
 
-  #tick(): void {
+  #runTick(): void {
     const now = Date.now()
-    this.run(++this.#ticks)
+    this.#tick = (this.#tick + 1) % this.#streams.length
+    for (const { stream, slot } of this.#streams[this.#tick]?.entries ?? []) if (slot >= 0) stream.keepAlive()
     for (const task of this.#tasks) task(now)
   }
 }

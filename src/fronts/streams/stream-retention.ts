@@ -1,3 +1,4 @@
+import { type SlotEntry, SlotList } from '../../std/slot-list.ts'
 import type { EventLog } from './event-log.ts'
 
 /**
@@ -20,7 +21,9 @@ export class StreamRetention {
 
   /** Number of owners that have any bytes or logs here. */
   get owners(): number {
-    return this.#shares.size
+    let owners = 0
+    for (const share of this.#shares.values()) if (!isEmpty(share)) owners++
+    return owners
   }
 
   isOverLimit(owner: string): boolean {
@@ -30,15 +33,16 @@ export class StreamRetention {
   }
 
   /** Records that a holder has gained `change` bytes, or lost them if negative. */
-  add(holder: LogHolder, change: number): void {
+  add(holder: LogHolder | TrimmedHolder, change: number): void {
     const share = this.#shareOf(holder.owner)
     share.bytes += change
     this.#bytes += change
-    if (holder.bytes === 0) share.holders.delete(holder)
-    else if (holder.trim) share.holders.add(holder)
+    if (holder.trim) {
+      if (holder.bytes === 0) share.holders.delete(holder)
+      else share.holders.add(holder)
+    }
     // Dropping a log calls this again with a negative change, which must not look for room once more.
     if (change > 0) this.#makeRoom(share)
-    this.#deleteIfEmpty(holder.owner, share)
   }
 
   /** Retains a finished log for `lifetimeMs`; `onDrop` is called when it is dropped. */
@@ -59,7 +63,7 @@ export class StreamRetention {
           else drop(retained)
         if (queue.length === 0) share.queues.delete(lifetimeMs)
       }
-      this.#deleteIfEmpty(owner, share)
+      if (isEmpty(share)) this.#shares.delete(owner) // here and not when it gets empty: a stream may have events at once
     }
   }
 
@@ -68,13 +72,9 @@ export class StreamRetention {
   }
 
   #shareOf(owner: string): OwnerShare {
-    const share = this.#shares.get(owner) ?? { bytes: 0, holders: new Set(), queues: new Map() }
+    const share = this.#shares.get(owner) ?? { bytes: 0, holders: new SlotList(), queues: new Map() }
     this.#shares.set(owner, share)
     return share
-  }
-
-  #deleteIfEmpty(owner: string, { bytes, queues, holders }: OwnerShare): void {
-    if (bytes === 0 && queues.size === 0 && holders.size === 0) this.#shares.delete(owner)
   }
 
   #makeRoom(share: OwnerShare): void {
@@ -82,7 +82,7 @@ export class StreamRetention {
     while (this.#isFull) {
       const largest = this.#largest() ?? share
       const before = this.#bytes
-      if (!dropOldest(largest)) for (const holder of [...largest.holders]) holder.trim?.()
+      if (!dropOldest(largest)) for (const holder of largest.holders.entries) holder.trim()
       if (this.#bytes === before) return // the rest still has to be sent
     }
   }
@@ -93,6 +93,9 @@ export class StreamRetention {
     return largest
   }
 }
+
+const isEmpty = ({ bytes, queues, holders }: OwnerShare): boolean =>
+  bytes === 0 && queues.size === 0 && holders.size === 0
 
 const dropOldest = ({ queues }: OwnerShare): boolean => {
   let oldest: RetainedLog[] | undefined
@@ -118,8 +121,13 @@ interface RetainedLog {
 interface LogHolder {
   readonly owner: string // whose quota the bytes count for
   readonly bytes: number
-  /** Drops what it may drop; absent if everything still has to be sent. */
-  trim?(): void
+  readonly trim?: undefined // everything still has to be sent
+}
+
+/** A holder that can drop some of its bytes. */
+interface TrimmedHolder extends Omit<LogHolder, 'trim'>, SlotEntry {
+  /** Drops what it may drop. */
+  trim(): void
 }
 
 interface RetentionLimits {
@@ -129,6 +137,6 @@ interface RetentionLimits {
 
 interface OwnerShare {
   bytes: number
-  readonly holders: Set<LogHolder> // those that can be trimmed
+  readonly holders: SlotList<TrimmedHolder> // those that can be trimmed
   readonly queues: Map<number, RetainedLog[]> // by lifetime, each in order of expiry
 }
