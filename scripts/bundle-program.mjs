@@ -1,6 +1,6 @@
 // Bundles src/ into dist/: the command, the package's exports and the entries of threads, with the code they share in
 // dist/chunks/. Node.js needs longer to find and link hundreds of small modules than to run them (decision 61).
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { licensesOf } from './bundled-licenses.mjs'
@@ -21,7 +21,7 @@ const REQUIRE =
 export const bundleProgram = async () => {
   const { build } = await import('esbuild')
   const { dependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-  const { metafile } = await build({
+  const { metafile, outputFiles } = await build({
     entryPoints: ENTRIES.map(name => join(source, name)),
     absWorkingDir: root,
     outbase: source,
@@ -38,11 +38,28 @@ export const bundleProgram = async () => {
     legalComments: 'none', // the file of licences has them
     metafile: true,
     logLevel: 'warning',
+    write: false,
   })
+  for (const { path, text } of outputFiles) {
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, asciiOnly(text), { mode: text.startsWith('#!') ? 0o755 : 0o644 })
+  }
   await writeFile(join(target, 'licenses.txt'), await licensesOf(Object.keys(metafile.inputs)))
   await checkPlaces(Object.keys(metafile.outputs))
   await checkPackages(Object.keys(metafile.outputs))
   checkStart(metafile.outputs)
+}
+
+/**
+ * Escapes what is not ASCII: V8 keeps a text with a single other character in two bytes per character. The bundler leaves
+ * template literals and regular expressions as they are; in both the escape means the same, except after a backslash and
+ * where the text is taken as it is written.
+ */
+const asciiOnly = text => {
+  if (/\\[^\0-\x7f]/.test(text)) throw new Error('a character that is not ASCII follows a backslash: write it without')
+  if (/\.raw\s*`[^`]*[^\0-\x7f]/.test(text))
+    throw new Error('String.raw has a character that is not ASCII: write it in another literal')
+  return text.replace(/[^\0-\x7f]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** Modules find files as from src/<folder>/: code in another depth than that of dist/chunks/ would find none. */

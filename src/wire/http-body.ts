@@ -27,37 +27,48 @@ export type BodyStream = Readable & {
   readonly headers?: { readonly 'content-length'?: string | undefined } | undefined
 }
 
-/**
- * Reads a whole body into one buffer, each byte copied at most once. Rejects with BodyTooLarge (the stream is
- * paused, the caller answers and closes), BodyAborted, or the error of the stream.
- */
-export const readBody = (stream: BodyStream, limit: number): Promise<Buffer> =>
-  new Promise((resolve, reject) => {
-    const announced = contentLength(stream)
-    if (announced > limit) return reject(new BodyTooLarge(limit))
-    if (stream.destroyed || stream.readableEnded) return reject(stream.errored ?? new BodyAborted())
-    const body = collector(announced)
+/** Gets a whole body, or why there is none. */
+export interface BodyReceiver {
+  read(body: Buffer): void
+  /** BodyTooLarge (the stream is paused, the caller answers and closes), BodyAborted, or the error of the stream. */
+  failed(error: Error): void
+}
 
-    const stop = () => {
-      stream.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose)
-    }
-    const onData = (chunk: Buffer) => {
-      if (body.length() + chunk.length <= limit) return body.push(chunk)
-      stop()
+/** Reads a whole body into one buffer, each byte copied at most once. */
+export const receiveBody = (stream: BodyStream, limit: number, receiver: BodyReceiver): void => {
+  const announced = contentLength(stream)
+  if (announced > limit) return receiver.failed(new BodyTooLarge(limit))
+  if (stream.destroyed || stream.readableEnded) return receiver.failed(stream.errored ?? new BodyAborted())
+  const body = collector(announced)
+  let waiting: BodyReceiver | undefined = receiver // the listeners of the stream must not keep it, and the body with it
+
+  const fail = (error: Error): void => {
+    const failing = waiting
+    waiting = undefined
+    failing?.failed(error)
+  }
+  const finish = (): void => {
+    const finished = waiting
+    waiting = undefined
+    finished?.read(body.take())
+  }
+  // The listeners stay: the stream goes with its request, and to remove one costs more than to add it.
+  stream.on('data', (chunk: Buffer) => {
+    if (!waiting) return
+    if (body.length() + chunk.length > limit) {
       stream.pause()
-      reject(new BodyTooLarge(limit))
+      return fail(new BodyTooLarge(limit))
     }
-    const onEnd = () => {
-      stop()
-      resolve(body.take())
-    }
-    const onError = (error: Error) => {
-      stop()
-      reject(error)
-    }
-    const onClose = () => onError(new BodyAborted())
-    stream.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose)
+    body.push(chunk)
   })
+  stream.on('end', finish)
+  stream.on('error', fail)
+  stream.on('close', () => waiting && fail(new BodyAborted()))
+}
+
+/** As `receiveBody`; rejects with why there is no body. */
+export const readBody = (stream: BodyStream, limit: number): Promise<Buffer> =>
+  new Promise((resolve, reject) => receiveBody(stream, limit, { read: resolve, failed: reject }))
 
 const contentLength = (stream: BodyStream): number => {
   const text = stream.headers?.['content-length']
@@ -83,5 +94,10 @@ const collector = (announced: number) => {
     else chunks.push(chunk)
     length = after
   }
-  return { push, take: () => whole?.subarray(0, length) ?? chunks.take(), length: () => length }
+  const take = (): Buffer => {
+    const body = whole?.subarray(0, length) ?? chunks.take()
+    whole = undefined
+    return body
+  }
+  return { push, take, length: () => length }
 }

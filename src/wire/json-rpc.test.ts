@@ -12,6 +12,8 @@ import {
   joinBuffers,
   type Message,
   readIncoming,
+  requestBody,
+  resultBody,
 } from './json-rpc.ts'
 
 const read = (text: string): Incoming => readIncoming(Buffer.from(text))
@@ -249,6 +251,32 @@ describe('writing', () => {
           id,
           error: { ...error, data: params.toValue() },
         })
+      }),
+    )
+  })
+
+  it('is the same as one body, whatever the text and its length', () => {
+    const bytesOf = (body: string | Buffer | readonly Buffer[]): string =>
+      (typeof body === 'string'
+        ? Buffer.from(body, 'latin1')
+        : Buffer.isBuffer(body)
+          ? body
+          : joinBuffers(body)
+      ).toString()
+    const long = fc.constantFrom('x', 'é', '語').map(letter => letter.repeat(6000))
+    const plain = fc
+      .dictionary(fc.string(), fc.oneof(fc.jsonValue(), long))
+      .map(object => Json.parse(Buffer.from(JSON.stringify(object))))
+    const params = fc.oneof(
+      plain,
+      plain.map(object => object.with('_meta', { é: 1 })),
+      fc.constant(Json.empty),
+    )
+    fc.assert(
+      fc.property(fc.nat(), fc.string({ unit: 'grapheme' }), params, (id, method, value) => {
+        expect(bytesOf(requestBody(id, method, value))).toBe(text(encodeRequest(id, method, value)))
+        const named = Json.of(method)
+        expect(bytesOf(resultBody(named, value))).toBe(text(encodeResult(named, value)))
       }),
     )
   })

@@ -131,6 +131,29 @@ export const encodeError = (id: Json | number | string | undefined, error: Error
   return error.data ? wrap(`${head},"data":`, error.data, CLOSE_BOTH) : [Buffer.from(`${head}}}`)]
 }
 
+/**
+ * A body as the text of its bytes, one character for each. That takes no buffers to build, and none to write: Node.js copies
+ * up to 16 KiB of text, with the headers, straight into the system call.
+ */
+export type ByteText = string
+const LONGEST_TEXT = 15 * 1024 // bytes; above, copying it several times costs more
+const NOT_ASCII = /[^\0-\x7f]/
+
+/** A request as the body of one HTTP request. */
+export const requestBody = (id: number, method: string, params: Json): Buffer | ByteText => {
+  if (params.size > LONGEST_TEXT) return joinBuffers(encodeRequest(id, method, params))
+  const head = `{"jsonrpc":"2.0","id":${id},"method":${byteText(JSON.stringify(method))}`
+  return params === Json.empty ? `${head}}` : `${head},"params":${params.toByteText()}}`
+}
+
+/** The result response to a request as the body of one HTTP response. */
+export const resultBody = (id: Json, result: Json): Buffer[] | ByteText => {
+  if (result.size > LONGEST_TEXT || id.size > LONGEST_TEXT) return encodeResult(id, result)
+  return `{"jsonrpc":"2.0","id":${id.toByteText()},"result":${result.toByteText()}}`
+}
+
+const byteText = (text: string): ByteText => (NOT_ASCII.test(text) ? Buffer.from(text).toString('latin1') : text)
+
 /** The response to a request, whatever it says. */
 export const encodeAnswer = (
   id: Json,

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
+import { NONCE_BYTES as NONCE, nextNonce } from '../std/nonces.ts'
 
 /** A 256-bit key, and the id that sealed texts name it by. */
 export interface SealKey {
@@ -7,12 +8,11 @@ export interface SealKey {
 }
 
 const ALGORITHM = 'aes-256-gcm'
-const NONCE = 12
 const TAG = 16
 
 /** Encrypts and authenticates: nonce, ciphertext and tag. Only `unsealBytes` with the same key and purpose opens it. */
 export const sealBytes = (key: Uint8Array, purpose: string, content: Uint8Array | string): Buffer =>
-  encrypt(key, purpose, content, randomBytes(NONCE))
+  encrypt(key, purpose, content, nextNonce())
 
 const encrypt = (key: Uint8Array, purpose: string, content: Uint8Array | string, nonce: Buffer): Buffer => {
   const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG })

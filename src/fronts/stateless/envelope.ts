@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type RpcError, rpcError } from '../../protocol/errors.ts'
 import type { Frame, Question } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
@@ -61,9 +61,10 @@ export const readEnvelope = (method: string, params: Json, headers?: IncomingHtt
 
 const checkNames = (headers: IncomingHttpHeaders, method: string, params: Json): EnvelopeReading | undefined => {
   const methodHeader = header(headers, 'mcp-method')
-  if (methodHeader !== method && decode(methodHeader) !== method)
-    return rejectMismatch('Mcp-Method', methodHeader, method)
-  const member = methodInfo(method)?.named
+  const info = methodInfo(method)
+  const isSame = info !== undefined && methodHeader === method // the methods that are known need no encoding
+  if (!isSame && decode(methodHeader) !== method) return rejectMismatch('Mcp-Method', methodHeader, method)
+  const member = info?.named
   if (!member) return undefined
   const target = params.get(member)?.asString()
   if (target === undefined) return reject(400, rpcError('invalidParams', `params.${member} must be a string`))
@@ -90,20 +91,32 @@ const header = (headers: IncomingHttpHeaders, name: string): string | undefined 
 }
 
 const NO_HEADERS: ReadonlyMap<string, string> = new Map()
-const CARRIED = /^(mcp-param-.*|traceparent|tracestate|baggage)$/
+const PARAM = 'mcp-param-'
+const TRACE: ReadonlySet<string> = new Set(['traceparent', 'tracestate', 'baggage'])
 
 /** The headers that travel with an exchange: mirrored parameters and trace context. */
-export const carriedHeaders = (headers: IncomingHttpHeaders): ReadonlyMap<string, string> => {
+export const carriedHeaders = (
+  request: Pick<IncomingMessage, 'headers' | 'rawHeaders'>,
+): ReadonlyMap<string, string> => {
+  const { rawHeaders } = request // flat: name, value, name, value; to go through `headers` takes five times as long
   let carried: Map<string, string> | undefined
-  for (const name in headers) {
-    const first = name.charCodeAt(0)
-    if (first !== 0x6d && first !== 0x74 && first !== 0x62) continue // m, t, b
-    const value = headers[name]
-    if (typeof value !== 'string' || !CARRIED.test(name)) continue
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = carriedName(rawHeaders[at] as string)
+    const value = name === undefined ? undefined : request.headers[name]
+    if (name === undefined || typeof value !== 'string') continue
     carried ??= new Map()
     carried.set(name, value)
   }
   return carried ?? NO_HEADERS
+}
+
+/** The name in lower case, if a header of that name is carried. */
+const carriedName = (name: string): string | undefined => {
+  const first = name.charCodeAt(0) | 0x20
+  if (first !== 0x6d && first !== 0x74 && first !== 0x62) return undefined // m, t, b
+  if (first === 0x6d && (name.charCodeAt(4) | 0x20) !== 0x70) return undefined // of mcp- headers, those with a p after that
+  const lower = name.toLowerCase()
+  return lower.startsWith(PARAM) || TRACE.has(lower) ? lower : undefined
 }
 
 /**

@@ -164,6 +164,21 @@ test('a name that is not ASCII is taken from its encoded header', async () => {
   expect((await send(url, { headers, body })).status).toBe(200)
 })
 
+test.each([
+  ['looks encoded', '=?base64?ZWNobw==?='],
+  ['is not ASCII', 'données'],
+])('a name or method that %s does not match the same text in its header', async (_, text) => {
+  const url = await start({ 'tools/call': answer, [text]: answer })
+  const named = { headers: { ...H, 'mcp-name': text }, body: modern(7, 'tools/call', { name: text }).body }
+  const { headers, body } = modern(7, text)
+  for (const request of [named, { headers: { ...headers, 'mcp-method': text }, body }]) {
+    const bytes = Buffer.from(JSON.stringify(request.body)) // with a text, Node.js would send headers in UTF-8, too
+    const reply = await send(url, { headers: request.headers, body: bytes })
+    expect([reply.status, reply.json.error?.code, reply.json.id]).toEqual([400, -32020, 7])
+  }
+  expect(front.seen).toEqual([])
+})
+
 test('a client that disconnects cancels its call', async () => {
   const gone = new Promise<AbortReason>(resolve => {
     void start({

@@ -5,13 +5,21 @@ import { EVENTS_REPLY, httpReply, JSON_REPLY } from '../../protocol/http-reply.t
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
-import { encodeError, encodeNotification, encodeResult, type Message } from '../../wire/json-rpc.ts'
+import {
+  type ByteText,
+  encodeError,
+  encodeNotification,
+  encodeResult,
+  type Message,
+  resultBody,
+} from '../../wire/json-rpc.ts'
 import { clientAddress, type FrontContext, type FrontRequest, requestOwner } from '../http/front-request.ts'
 import { httpRejection } from '../http/http-rejection.ts'
 import { readQuery } from '../http/request-url.ts'
 import { sendEmpty, sendError, sendJson, streamTo } from '../http/response.ts'
 import { withTraceContext } from '../http/trace-headers.ts'
 import { EventLog, mergeKey } from '../streams/event-log.ts'
+import type { KeepAliveEntry } from '../streams/keep-alive.ts'
 import { endAtExpiry } from '../streams/token-expiry.ts'
 import {
   carriedHeaders,
@@ -40,7 +48,7 @@ export const serveStateless = (
   const reading = readEnvelope(method, params, raw.headers)
   if ('rejection' in reading) return sendError(response, reading.rejection.status, id, reading.rejection.error)
   const { revision, capabilities, info, logLevel, affinity = affinityInUrl(raw.url) } = reading.envelope
-  const headers = carriedHeaders(raw.headers)
+  const headers = carriedHeaders(raw)
   const reply = new StatelessReply(context, request, message)
   context.dispatch({
     kind: 'request',
@@ -66,7 +74,7 @@ const serveNotification = (
 ): void => {
   sendEmpty(response, 202)
   if (method === NOTIFICATIONS.cancelled) return // over HTTP a client cancels by closing the stream
-  const headers = carriedHeaders(raw.headers)
+  const headers = carriedHeaders(raw)
   const caller = { workspace, principal, policy, scopes, revision: MODERN, capabilities: Json.empty, headers }
   dispatch({ kind: 'notification', method, params, caller, signal: NEVER, sink: () => {} })
 }
@@ -81,6 +89,7 @@ class StatelessReply {
   readonly #method: string
   readonly #commit: NodeJS.Timeout | undefined
   #log: EventLog | undefined
+  #keepAliveEntry: KeepAliveEntry | undefined
   #isDone = false
 
   constructor(context: FrontContext, request: FrontRequest, message: RequestMessage) {
@@ -121,7 +130,8 @@ class StatelessReply {
     const sent = modernResult(this.#method, result, this.#id)
     const reply = this.origin.tap && (this.#isJson ? JSON_REPLY : EVENTS_REPLY)
     this.origin.tap?.clientMessage('out', 'result', undefined, { kind: 'response', id: this.#id, result: sent }, reply)
-    this.#finish(200, encodeResult(this.#id, sent))
+    if (this.#isJson) this.#finishJson(200, resultBody(this.#id, sent))
+    else this.#finishStream(encodeResult(this.#id, sent))
   }
 
   #fail(error: RpcError): void {
@@ -131,7 +141,8 @@ class StatelessReply {
     const json = { 'content-type': 'application/json', ...http?.headers }
     const reply = this.origin.tap && (this.#isJson || http ? httpReply(status, json) : EVENTS_REPLY)
     this.origin.tap?.clientMessage('out', 'error', undefined, pieces, reply)
-    this.#finish(status, pieces, http?.headers)
+    if (this.#isJson || http) this.#finishJson(status, pieces, http?.headers)
+    else this.#finishStream(pieces)
   }
 
   /** Whether the answer is the whole response. */
@@ -139,14 +150,17 @@ class StatelessReply {
     return !this.#log && this.#request.acceptsJson
   }
 
-  #finish(status: number, pieces: Buffer[], headers?: Readonly<Record<string, string>>): void {
+  #finishJson(status: number, body: Buffer[] | ByteText, headers?: Readonly<Record<string, string>>): void {
     this.#isDone = true
-    if (this.#isJson || (!this.#log && headers)) sendJson(this.#request.response, status, pieces, headers)
-    else {
-      const log = this.#openStream()
-      void log.append(pieces)
-      log.finish()
-    }
+    sendJson(this.#request.response, status, body, headers)
+    this.#release()
+  }
+
+  #finishStream(pieces: Buffer[]): void {
+    this.#isDone = true
+    const log = this.#openStream()
+    void log.append(pieces)
+    log.finish()
     this.#release()
   }
 
@@ -154,7 +168,7 @@ class StatelessReply {
     if (this.#log) return this.#log
     const { limits, keepAlive } = this.#context
     this.#log = new EventLog(undefined, this.#context, requestOwner(this.#request))
-    keepAlive.add(this.#log)
+    this.#keepAliveEntry = keepAlive.add(this.#log)
     streamTo(this.#request.response, this.#log, limits.stallMs)
     return this.#log
   }
@@ -169,7 +183,7 @@ class StatelessReply {
 
   #release(): void {
     clearTimeout(this.#commit)
-    if (this.#log) this.#context.keepAlive.delete(this.#log)
+    if (this.#keepAliveEntry) this.#context.keepAlive.delete(this.#keepAliveEntry)
     this.#context.activeCalls.delete(this.abort)
   }
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
+import type { ByteText } from '../../wire/json-rpc.ts'
 
 /** One request as it is written to a connection; `headers` is flat: name, value, name, value. */
 export interface DispatchedRequest {
@@ -7,7 +8,7 @@ export interface DispatchedRequest {
   readonly path: string
   readonly method: Dispatcher.HttpMethod
   readonly headers: readonly string[]
-  readonly body: Buffer | null
+  readonly body: Buffer | ByteText | null
 }
 
 /** Controls the request that a handler waits for. */

@@ -94,6 +94,15 @@ describe.each([
     return http
   }
 
+  it('sends the bytes of a text, one for each character', async () => {
+    const server = await serve((_arrived, response) => response.end('{}'))
+    const body = Buffer.from('{"text":"日本 é"}')
+    const http = connect()
+    for (const sent of [body, body.toString('latin1')])
+      expect(await post(http, server.url, { body: sent }).done).toMatchObject({ status: 200 })
+    expect(server.arrivals.map(({ text }) => text)).toEqual([body.toString(), body.toString()])
+  })
+
   describe('phases', () => {
     it('names a refused connection', async () => {
       const server = await scriptedServer(() => {})

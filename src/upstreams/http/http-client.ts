@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Log } from '../../telemetry/log.ts'
+import type { ByteText } from '../../wire/json-rpc.ts'
 import type { DeadlineEntry, Deadlines } from '../deadlines.ts'
 import type { FailureDetails, FailureReason } from '../failures.ts'
 import { AuthorizedRequest, type BearerTokens } from './authorized-request.ts'
@@ -14,7 +15,7 @@ export interface HttpRequest {
   readonly method: Dispatcher.HttpMethod
   readonly target: HttpTarget
   readonly headers: readonly string[]
-  readonly body: Buffer | null
+  readonly body: Buffer | ByteText | null
   readonly responseTimeouts?: ResponseTimeouts | undefined // absent: the sender has a deadline of its own
   readonly isLongLived?: boolean // a stream that stays open
   readonly isOneOff?: boolean // of an API: every URL is another, so no redirect is remembered, and reading follows all of them

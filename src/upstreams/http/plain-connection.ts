@@ -34,6 +34,8 @@ export class PlainConnection implements DispatchController, ParsedResponse {
   readonly #socket: Socket
   #handler: DispatchHandler | undefined // of the request that it carries, or waits to carry
   #idleMs = 0 // 0: it is not used again
+  #lastKeepAlive: string | string[] | undefined
+  #lastIdleMs = IDLE_MS
   #rest: Buffer | undefined // read, but not parsed while paused
 
   /** Connects, and sends that request. */
@@ -94,7 +96,7 @@ export class PlainConnection implements DispatchController, ParsedResponse {
   }
 
   head({ status, headers, keepAlive }: ResponseHead): void {
-    this.#idleMs = keepAlive ? idleMsOf(headers['keep-alive']) : 0
+    this.#idleMs = keepAlive ? this.#idleMsOf(headers['keep-alive']) : 0
     this.#handler?.onResponseStart(this, status, headers)
   }
 
@@ -110,6 +112,15 @@ export class PlainConnection implements DispatchController, ParsedResponse {
     } catch (error) {
       handler?.onResponseError(this, error as Error)
     }
+  }
+
+  /** A server says the same in each response. */
+  #idleMsOf(keepAlive: string | string[] | undefined): number {
+    if (keepAlive !== this.#lastKeepAlive) {
+      this.#lastKeepAlive = keepAlive
+      this.#lastIdleMs = idleMsOf(keepAlive)
+    }
+    return this.#lastIdleMs
   }
 
   #connected(first: PlainRequest): void {

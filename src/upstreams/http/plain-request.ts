@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { HEADER_NAME } from '../../std/header-text.ts'
+import type { ByteText } from '../../wire/json-rpc.ts'
 import type { DispatchedRequest, DispatchHandler } from './dispatch.ts'
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
@@ -10,6 +11,7 @@ const FRAMING_HEADERS: ReadonlySet<string> = new Set([
 ])
 const NOT_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 const NOT_IN_PATH = /[^\x21-\x7e]/
+const NO_BODY = ''
 const JOIN_BELOW = 16 * 1024 // bytes: above, two buffers in one system call are cheaper than a copy
 const MAX_LINES = 256
 const MAX_LINE_LENGTH = 1024
@@ -57,9 +59,9 @@ export class PlainRequest {
   readonly method: string
   readonly handler: DispatchHandler
   readonly #head: string // each character is one byte
-  readonly #body: Buffer | null
+  readonly #body: Buffer | ByteText
 
-  private constructor(method: string, handler: DispatchHandler, head: string, body: Buffer | null) {
+  private constructor(method: string, handler: DispatchHandler, head: string, body: Buffer | ByteText) {
     this.method = method
     this.handler = handler
     this.#head = head
@@ -80,14 +82,14 @@ export class PlainRequest {
       head += line
     }
     head += takesBody ? `content-length: ${length}\r\n\r\n` : '\r\n'
-    return new PlainRequest(method, handler, head, length > 0 ? body : null)
+    return new PlainRequest(method, handler, head, body ?? NO_BODY)
   }
 
   /** Writes it, in one system call where the socket takes it at once. */
   writeTo(socket: Socket): void {
     const head = this.#head
     const body = this.#body
-    if (!body) return void socket.write(head, 'latin1')
+    if (typeof body === 'string') return void socket.write(head + body, 'latin1')
     if (head.length + body.length >= JOIN_BELOW) {
       socket.cork()
       socket.write(head, 'latin1')

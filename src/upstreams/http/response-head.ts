@@ -20,18 +20,30 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?\r
 /** Neither CR nor LF is in a value, so a line has one reading; a name is followed by its colon at once. */
 const HEADER_LINE = /([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)\r\n/y
 const LENGTH = /^\d{1,15}$/
+const MOST_KNOWN_LINES = 32
+const LONGEST_KNOWN_LINE = 256
 const MAX_LINES = 256
 const CRLF = '\r\n'
+
+/** A header line that was read before. */
+interface KnownLine {
+  readonly text: string // up to its end
+  readonly name: string
+  readonly value: string
+}
+
+/** The lines of the last response on a connection, by their places: the next one most often has the same, but for one or two. */
+export type KnownLines = KnownLine[]
 
 /**
  * Reads a status line and headers with the empty line after them, each character one byte. Rejects what is known from
  * response smuggling: repeated or mixed framing headers, folded lines, bare CR or LF, white space before a colon.
  */
-export const readHead = (text: string, method: string): ResponseHead => {
+export const readHead = (text: string, method: string, known: KnownLines = []): ResponseHead => {
   const line = STATUS_LINE.exec(text)
   if (!line) throw new ResponseSyntaxError('its status line is not valid')
   const status = Number(line[2])
-  const headers = readHeaderLines(text, line[0].length)
+  const headers = readHeaderLines(text, line[0].length, known)
   const { 'content-length': length, 'transfer-encoding': encoding, connection } = headers
   const isOld = line[1] === '0'
   const framing = readFraming(length as string | string[] | undefined, encoding as string | string[] | undefined)
@@ -48,16 +60,26 @@ export const readHead = (text: string, method: string): ResponseHead => {
 }
 
 /** Reads header lines from `at` to the empty line that ends them. Also used for trailers. */
-export const readHeaderLines = (text: string, at: number): IncomingHttpHeaders => {
+export const readHeaderLines = (text: string, at: number, known: KnownLines = []): IncomingHttpHeaders => {
   const headers = Object.create(null) as Record<string, string | string[]> // a name may be `__proto__`
   let next = at
   for (let lines = 0; !isEnd(text, next); lines++) {
+    const before = known[lines]
+    if (before !== undefined && text.startsWith(before.text, next)) {
+      next += before.text.length
+      addHeader(headers, before.name, before.value)
+      continue
+    }
     HEADER_LINE.lastIndex = next
     const line = HEADER_LINE.exec(text)
     if (!line) throw new ResponseSyntaxError('a header line is not valid')
     if (lines === MAX_LINES) throw new ResponseSyntaxError(`it has more than ${MAX_LINES} headers`)
     next = HEADER_LINE.lastIndex
-    addHeader(headers, (line[1] as string).toLowerCase(), trimSpace(line[2] as string))
+    const name = (line[1] as string).toLowerCase()
+    const value = trimSpace(line[2] as string)
+    addHeader(headers, name, value)
+    const [whole] = line
+    if (lines < MOST_KNOWN_LINES && whole.length <= LONGEST_KNOWN_LINE) known[lines] = { text: whole, name, value }
   }
   return headers
 }
@@ -100,6 +122,7 @@ const namesOption = (connection: string | string[] | undefined, option: string):
   if (connection === undefined) return false
   const text = typeof connection === 'string' ? connection : connection.join(',')
   if (text === option) return true
+  if (text === 'keep-alive') return false
   return text
     .toLowerCase()
     .split(',')

@@ -220,6 +220,34 @@ test('stops behind a part of the body while it is paused, and before the end', (
   expect(heard).toEqual(['head', 'a', 'b', 'end'])
 })
 
+test('reads equal heads of one connection by the method of each request', () => {
+  const head = `${OK}content-length: 2\r\nx: y\r\n\r\n`
+  const responses: string[] = []
+  let body = ''
+  const parser = new ResponseParser({
+    head: ({ status, headers }) => {
+      body = `${status} ${headers.x} `
+    },
+    body: chunk => {
+      body += chunk.toString()
+    },
+    end: () => responses.push(body),
+  })
+  for (const [method, text] of [
+    ['POST', `${head}ab`],
+    ['POST', `${head}cd`],
+    ['HEAD', head],
+    ['POST', `${head}ef`],
+    ['POST', `${head.replace('y', 'z')}gh`],
+    ['POST', `${head}ij`],
+  ] as const) {
+    const bytes = Buffer.from(text)
+    parser.expect(method)
+    expect(parser.feed(bytes, 0, bytes.length)).toBe(bytes.length)
+  }
+  expect(responses).toEqual(['200 y ab', '200 y cd', '200 y ', '200 y ef', '200 z gh', '200 y ij'])
+})
+
 test('does not complete what the connection cuts off', () => {
   for (const text of [OK, `${OK}content-length: 5\r\n\r\nhell`, `${CHUNKED}5\r\nhello\r\n`, `${CHUNKED}0\r\n`])
     for (const cuts of cutsOf(text.length)) expect(parse(text, cuts).isComplete, text).toBe(false)

@@ -1,5 +1,5 @@
 import { HeldText } from './held-text.ts'
-import { type ResponseHead, ResponseSyntaxError, readHead, readHeaderLines } from './response-head.ts'
+import { type KnownLines, type ResponseHead, ResponseSyntaxError, readHead, readHeaderLines } from './response-head.ts'
 
 /** Receives a response while it is parsed. */
 export interface ParsedResponse {
@@ -31,6 +31,8 @@ export class ResponseParser {
   isPaused = false
   readonly #response: ParsedResponse
   readonly #held = new HeldText()
+  readonly #knownLines: KnownLines = []
+  #lastHead: (ResponseHead & { readonly text: string; readonly method: string }) | undefined
   #state: ParserState = 'done'
   #method = ''
   #left = 0 // bytes of the body or of the chunk
@@ -119,13 +121,22 @@ export class ResponseParser {
   #takeHead(text: string): void {
     this.#headBytes += text.length
     if (this.#headBytes > HEAD_BYTES) throw new ResponseSyntaxError(TOO_LARGE)
-    const head = readHead(text, this.#method)
+    const head = this.#readHead(text)
     if (head.status === SWITCHING_PROTOCOLS) throw new ResponseSyntaxError('it changes the protocol unasked')
     if (head.status < 200) return
     const { framing } = head
     this.#state = typeof framing === 'number' ? 'fixed' : framing === 'chunked' ? 'size' : framing
     this.#left = typeof framing === 'number' ? framing : 0
     this.#response.head(head)
+  }
+
+  /** Most responses of one second that have the same length have the same head. */
+  #readHead(text: string): ResponseHead {
+    const last = this.#lastHead
+    if (last && text === last.text && this.#method === last.method) return last
+    const head = { ...readHead(text, this.#method, this.#knownLines), text, method: this.#method }
+    if (text.length <= WHOLE_HEAD_BYTES) this.#lastHead = head
+    return head
   }
 
   #takeSize(line: string): void {

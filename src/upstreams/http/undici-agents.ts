@@ -15,8 +15,9 @@ export class UndiciAgents {
   }
 
   dispatch(request: DispatchedRequest, scope: AddressScope, isStream: boolean, handler: DispatchHandler): void {
+    const body = typeof request.body === 'string' ? Buffer.from(request.body, 'latin1') : request.body
     // undici does not change the list, though its types allow it.
-    this.#agent(scope, isStream).dispatch({ ...request, headers: request.headers as string[] }, handler)
+    this.#agent(scope, isStream).dispatch({ ...request, body, headers: request.headers as string[] }, handler)
   }
 
   async destroy(): Promise<void> {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { callerOf } from '../../../test/support/scripted-server.ts'
 import { Json } from '../../wire/json/json.ts'
 import { mcpName, withEnvelope } from './envelope.ts'
@@ -42,6 +42,21 @@ describe('the envelope of a modern request', () => {
         .at('_meta', `${PREFIX}logLevel`)
         ?.asString()
     expect([level('info'), level('error'), level('info')]).toEqual(['info', 'error', 'info'])
+  })
+
+  it('is made once for each of the clients that share a capabilities object', () => {
+    const capabilities = Json.of({ sampling: {} })
+    const read = vi.spyOn(capabilities, 'without')
+    const callers = [
+      callerOf({ capabilities, info: Json.of({ name: 'a' }) }),
+      callerOf({ capabilities, info: Json.of({ name: 'b' }) }),
+      callerOf({ capabilities }),
+    ]
+    const names = [...callers, ...callers].map(caller =>
+      withEnvelope(Json.empty, caller).at('_meta', `${PREFIX}clientInfo`, 'name')?.asString(),
+    )
+    expect(names).toEqual(['a', 'b', undefined, 'a', 'b', undefined])
+    expect(read).toHaveBeenCalledTimes(callers.length)
   })
 })
 

@@ -5,8 +5,13 @@ import { encodeHeaderValue } from '../../protocol/param-headers.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import { Json } from '../../wire/json/json.ts'
 
-/** By capabilities: a legacy session has one such value for its whole life. Every call of it needs the `_meta`. */
-const metaCache = new WeakMap<Json, { readonly caller: Caller; readonly meta: Json }>()
+/** By log level, of one client's capabilities and info. */
+type Metas = Map<string | undefined, Json>
+
+/** By capabilities and info, which a legacy session keeps for its whole life: every call of it needs the `_meta`. */
+const metaCache = new WeakMap<Json, WeakMap<Json, Metas>>()
+const MOST_LEVELS = 16
+const NO_INFO = Json.of({})
 
 /** The params with the `_meta` that a modern server requires; unchanged if the client wrote it already. */
 export const withEnvelope = (params: Json, caller: Caller): Json => {
@@ -21,16 +26,27 @@ export const withEnvelope = (params: Json, caller: Caller): Json => {
 }
 
 const metaOf = (caller: Caller): Json => {
-  const known = metaCache.get(caller.capabilities)
-  if (known && known.caller.info === caller.info && known.caller.logLevel === caller.logLevel) return known.meta
-  const meta = Json.of({
+  const known = metasOf(caller.capabilities, caller.info ?? NO_INFO)
+  const { logLevel } = caller
+  const meta = known.get(logLevel)
+  if (meta) return meta
+  const made = Json.of({
     [META.protocolVersion]: MODERN,
     [META.clientInfo]: caller.info,
     [META.clientCapabilities]: modernCapabilities(caller.capabilities),
-    [META.logLevel]: caller.logLevel,
+    [META.logLevel]: logLevel,
   })
-  metaCache.set(caller.capabilities, { caller, meta })
-  return meta
+  if (known.size >= MOST_LEVELS) known.clear()
+  known.set(logLevel, made)
+  return made
+}
+
+const metasOf = (capabilities: Json, info: Json): Metas => {
+  const byInfo = metaCache.get(capabilities) ?? new WeakMap<Json, Metas>()
+  const metas = byInfo.get(info) ?? new Map<string | undefined, Json>()
+  if (metas.size > 0) return metas
+  metaCache.set(capabilities, byInfo.set(info, metas))
+  return metas
 }
 
 /** 2026-07-28 has no roots.listChanged, and tasks are an extension there. */

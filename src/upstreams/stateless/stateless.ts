@@ -1,7 +1,7 @@
 import { ERRORS } from '../../protocol/errors.ts'
 import type { Exchange, Peer } from '../../protocol/exchange.ts'
 import { MODERN } from '../../protocol/revisions.ts'
-import { encodeNotification, encodeRequest, joinBuffers, type Message } from '../../wire/json-rpc.ts'
+import { encodeNotification, type Message, requestBody } from '../../wire/json-rpc.ts'
 import { errorOfFailure } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import { addCallerHeaders, type HttpLink, POST_HEADERS } from '../http/http-link.ts'
@@ -58,7 +58,7 @@ class StatelessRoute implements CallTransport<HttpLink>, CallOwner<HttpLink> {
     const headers = [...this.#headers, 'mcp-method', mcpMethod(method)]
     if (name !== undefined) headers.push('mcp-name', name)
     addCallerHeaders(headers, call.exchange)
-    const body = joinBuffers(encodeRequest(call.id, method, params))
+    const body = requestBody(call.id, method, params)
     call.begin(this.link)
     call.recordSent(params, headers)
     return http.send(

@@ -211,11 +211,31 @@ export class Json {
     return this.isSource ? this.bytes.toString('utf8', this.start, this.end) : this.toBytes().toString('utf8')
   }
 
+  /** Its text with one character for each byte. */
+  toByteText(): string {
+    if (this.isSource) return this.bytes.toString('latin1', this.start, this.end)
+    return this.toBytes().toString('latin1')
+  }
+
   toBytes(): Buffer {
     if (this.isSource) return this.bytes.subarray(this.start, this.end)
     const pieces: Buffer[] = []
     this.appendTo(pieces)
     return Buffer.concat(pieces)
+  }
+
+  /** The text of the message that has this id and this body, if it was read as one text and is unchanged. */
+  static textWith(id: Json, body: Json): Buffer | undefined {
+    const { bytes } = id
+    return bytes === body.bytes && bytes[0] === OPEN_BRACE && body.isSource ? bytes : undefined
+  }
+
+  /** Whether both were read from the same text, byte for byte; false if one was changed. */
+  isSameText(other: Json): boolean {
+    const { size } = this
+    if (size !== other.size || !this.isSource || !other.isSource) return false
+    for (let at = 0; at < size; at++) if (this.bytes[this.start + at] !== other.bytes[other.start + at]) return false
+    return true
   }
 
   /** Copies its text into a buffer, as far as there is room, and returns where it ends there. */

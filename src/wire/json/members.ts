@@ -1,7 +1,7 @@
 import { foldsTo, mayFoldTo } from './member-names.ts'
 import { isText, readText } from './text.ts'
 
-const FEW = 16 // up to so many names are compared one by one; more are looked up in a map
+const FEW = 16 // up to so many names are compared one by one, nearly always by address; more are looked up in a map
 
 const FLAGS = 31 // bits of a small integer
 
@@ -16,6 +16,7 @@ export class Members {
   readonly count: number
   readonly #bytes: Buffer
   readonly #spans: readonly number[]
+  #names: string[] | undefined // of up to FEW members, once one of them was looked for
   #index: Map<string, number> | undefined
   #dropped: Set<number> | undefined
 
@@ -40,6 +41,8 @@ export class Members {
   }
 
   name(i: number): string {
+    const known = this.#names?.[i]
+    if (known !== undefined) return known
     return readText(this.#bytes, this.#spans[i * 4] as number, this.#spans[i * 4 + 1] as number)
   }
 
@@ -49,14 +52,21 @@ export class Members {
    */
   find(name: string): number {
     if (this.count > FEW) return this.#lookUp().get(name) ?? -1
-    const spans = this.#spans
+    const names = this.#names ?? this.#readNames()
     let found = -1
-    for (let i = 0; i < this.count; i++) {
-      if (!isText(this.#bytes, spans[i * 4] as number, spans[i * 4 + 1] as number, name)) continue
+    for (let i = 0; i < names.length; i++) {
+      if (names[i] !== name) continue
       if (found >= 0) this.#drop(found)
       found = i
     }
     return found
+  }
+
+  #readNames(): string[] {
+    const names: string[] = []
+    for (let i = 0; i < this.count; i++) names.push(this.name(i))
+    this.#names = names
+    return names
   }
 
   /** The first member that a lenient reader takes for one of these names although it is not the one `find` returns. */

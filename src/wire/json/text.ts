@@ -1,3 +1,5 @@
+import { readShortText } from './short-texts.ts'
+
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
 
 const FIRST_BYTES: readonly (readonly [string, JsonKind])[] = [
@@ -21,7 +23,7 @@ const SAFE_DIGITS = 15
 
 /** The string at these offsets, which exclude the quotes. */
 export const readText = (bytes: Buffer, start: number, end: number): string => {
-  const text = bytes.toString('utf8', start, end)
+  const text = readShortText(bytes, start, end)
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
 }
 
