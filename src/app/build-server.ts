@@ -4,8 +4,6 @@ import type { BuiltinServer, ClusterConfig, ServerConfig, Snapshot } from '../co
 import { tapUpstream } from '../observe/recorder/tap-upstream.ts'
 import { RpcFailure, rpcError } from '../protocol/errors.ts'
 import type { Upstream } from '../protocol/exchange.ts'
-import { demo } from '../servers/demo/demo.ts'
-import { files } from '../servers/files/files.ts'
 import type { MemoryOptions } from '../servers/memory/start.ts'
 import { startInThread } from '../servers/thread/upstream.ts'
 import { moduleUrl } from '../std/package.ts'
@@ -18,6 +16,7 @@ import type { ServerSessionRecords } from '../upstreams/session/server-session-r
 import type { KnownEras } from '../upstreams/stdio/known-era.ts'
 import { Json } from '../wire/json/json.ts'
 import { connectOpenapi } from './connect-openapi.ts'
+import { loadWhenOpened } from './load-when-opened.ts'
 
 interface BuildOptions {
   readonly log: Log
@@ -112,9 +111,13 @@ const buildBuiltin = (
 ): Upstream => {
   switch (config.builtin) {
     case 'demo':
-      return demo(version)
-    case 'files':
-      return files({ ...config, version, protectedPaths: () => [...(data ? [data] : []), ...(sources() ?? [])] })
+      return loadWhenOpened(config.name, async () => (await import('../servers/demo/demo.ts')).demo(version))
+    case 'files': {
+      const protectedPaths = (): readonly string[] => [...(data ? [data] : []), ...(sources() ?? [])]
+      return loadWhenOpened(config.name, async () =>
+        (await import('../servers/files/files.ts')).files({ ...config, version, protectedPaths }),
+      )
+    }
     case 'memory':
       if (data === undefined) return unavailable(config.name, 'needs a data directory; give --data DIR')
       // Only the thread loads the memory server's modules.

@@ -131,15 +131,20 @@ class RemoteUpstream implements CallerUpstream {
   }
 
   close(): Promise<void> {
-    this.#closing ??= within(this.#closeMs, this.#pool.close(), () => {}).then(() => {
-      this.#sessions.close()
-      return this.#link.http.close()
-    })
+    this.#closing ??= this.#close()
     return this.#closing
   }
 
   isIdle(): boolean {
     return this.#link.http.isIdle && this.#pool.size === 0
+  }
+
+  async #close(): Promise<void> {
+    const ended = this.#pool.close()
+    await within(this.#closeMs, ended, () => {})
+    this.#sessions.close()
+    await this.#link.http.close()
+    await within(this.#closeMs, ended, () => {}) // what the server has not ended is recorded now
   }
 
   #eraFor(caller: Caller): Era | undefined {

@@ -102,6 +102,11 @@ export const scriptedServer = async (script: Script) => {
     },
     /** Ends every connection and listens no more, as a killed process does. */
     close,
+    /** Takes no new connections; those that are in use stay, as when a process is being stopped. */
+    refuseConnections: (): void => {
+      server.close()
+      server.closeIdleConnections()
+    },
     /** Listens again, on the same port. */
     reopen: () => new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve)),
   }

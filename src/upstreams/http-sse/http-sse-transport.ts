@@ -4,7 +4,7 @@ import type { Revision } from '../../protocol/revisions.ts'
 import { SingleFlight } from '../../std/single-flight.ts'
 import { backoffMs } from '../../std/time.ts'
 import { Json } from '../../wire/json/json.ts'
-import { encodeNotification, encodeRequest, joinBuffers } from '../../wire/json-rpc.ts'
+import { encodeNotification, requestBody } from '../../wire/json-rpc.ts'
 import { DISCONNECTED, errorOfFailure, type FailureDetails, UpstreamFailure } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import { addCallerHeaders, type HttpLink } from '../http/http-link.ts'
@@ -85,7 +85,7 @@ export class HttpSseTransport implements SessionTransport<SseChannel> {
     call.begin(channel)
     const { method } = call.exchange
     const { params } = call
-    const body = joinBuffers(encodeRequest(call.id, method, params))
+    const body = requestBody(call.id, method, params)
     call.recordSent(params, channel.headers)
     return channel.post(body, addCallerHeaders([], call.exchange), call)
   }

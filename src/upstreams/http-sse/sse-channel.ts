@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Revision, transportRulesOf } from '../../protocol/revisions.ts'
 import type { Json } from '../../wire/json/json.ts'
-import { encodeRequest, joinBuffers, type Message } from '../../wire/json-rpc.ts'
+import { type ByteText, type Message, requestBody } from '../../wire/json-rpc.ts'
 import { isEventStream } from '../../wire/media-type.ts'
 import type { SseEvent } from '../../wire/sse.ts'
 import { DISCONNECTED, type FailureDetails, UpstreamFailure } from '../failures.ts'
@@ -121,7 +121,7 @@ export class SseChannel implements ResponseHandler {
       const timer = setTimeout(() => settle(timedOut(method, ms)), ms)
       if (!this.isOpen) return settle(lost(CLOSED))
       this.#pending.set(id, settle)
-      this.post(joinBuffers(encodeRequest(id, method, params)), [], this.#answerReader(settle), responseTimeouts)
+      this.post(requestBody(id, method, params), [], this.#answerReader(settle), responseTimeouts)
     })
   }
 
@@ -132,7 +132,7 @@ export class SseChannel implements ResponseHandler {
 
   /** Posts a message; `reader` reads the reply to the POST. */
   post(
-    body: Buffer,
+    body: Buffer | ByteText,
     headers: readonly string[],
     reader: ResponseHandler,
     responseTimeouts?: ResponseTimeouts,

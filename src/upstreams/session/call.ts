@@ -170,7 +170,7 @@ export class UpstreamCall<T = unknown> implements ResponseHandler, DeadlineEntry
     return true
   }
 
-  /** RestartBackoff the silence timeout; it stands still while the server waits for a user, and for a listen. */
+  /** Restarts the silence timeout; it stands still while the server waits for a user, and for a listen. */
   touch(): void {
     const { timeoutMs } = this.#transport.link
     const mayBeSilent = timeoutMs === 0 || this.isListen || this.#openQuestions > 0

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { answerWith } from '../../../test/support/remote-upstream.ts'
 import {
   callerOf,
@@ -15,7 +15,7 @@ import { start as startSdkServer } from '../../../test/support/servers/sdk-v1-se
 import { joinUpstream, sessionCaller, type UpstreamReplicaOptions } from '../../../test/support/upstream-replica.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { MemoryCluster } from '../../stores/state/memory-state.ts'
-import { StateError, type StateStore } from '../../stores/state/state-store.ts'
+import { type Claim, StateError, type StateStore } from '../../stores/state/state-store.ts'
 
 const answerOk = answerWith({ ok: true })
 const dedicated = sessionCaller()
@@ -459,6 +459,105 @@ describe('a store', () => {
     await upstream.close()
     expect(server.of('DELETE')).toHaveLength(0)
     expect(cluster.records.size).toBe(1)
+    isFaulty = false
+    expect(await records.sweep()).toBe(1)
+    expect(server.of('DELETE')).toHaveLength(1)
+    expect(cluster.records.size).toBe(0)
+  })
+
+  it.each([
+    ['other replicas use is written', true, 1],
+    ['one process uses is not written', false, 0],
+  ])('that %s before a session is ended', async (_, isShared, expected) => {
+    const server = await startScripted(legacy(answerOk))
+    const cluster = new MemoryCluster()
+    let writes = 0
+    const changeStore = (store: StateStore) => {
+      const write: StateStore['write'] = (...args) => {
+        writes++
+        return store.write(...args)
+      }
+      return withFault(store, { isShared, write })
+    }
+    const { call, upstream, records } = joinUpstream(cluster, server.url, { changeStore })
+    await call()
+    await records.flush()
+    writes = 0
+    await upstream.close()
+    await records.close()
+    expect(server.of('DELETE')).toHaveLength(1)
+    expect(writes).toBe(expected)
+    expect(cluster.records.size).toBe(0)
+  })
+
+  it('that one process uses is told of a renewed session that its server does not end', async () => {
+    const { script, known } = forgetful(refuseWith(404, 'Session not found'))
+    const server = await startScripted(script)
+    const cluster = new MemoryCluster()
+    const changeStore = (store: StateStore) => withFault(store, { isShared: false })
+    const { call, upstream, records } = joinUpstream(cluster, server.url, { changeStore, batchMs: 60_000 })
+    await call()
+    await records.flush()
+    known.clear()
+    await call()
+    server.become((arrived, response) => {
+      if (arrived.method === 'DELETE') response.writeHead(503).end()
+      else script(arrived, response)
+    })
+    await upstream.close()
+    server.become(script)
+    await vi.waitFor(async () => expect(await records.sweep()).toBe(1))
+    expect(server.of('DELETE').map(({ headers }) => headers['mcp-session-id'])).toEqual(['s2', 's2'])
+    expect(cluster.records.size).toBe(0)
+  })
+
+  it.each([
+    ['never had the record of a lost session leaves its end to the sweep', false, 1],
+    ['has the record of a lost session leaves it to the replica that holds it', true, 0],
+  ])('that %s', async (_, isStored, ended) => {
+    const server = await startScripted(legacy(answerOk))
+    const cluster = new MemoryCluster()
+    let lose: (claim: Claim) => void = () => {}
+    let isBack = false
+    const onLost: StateStore['onLost'] = listener => {
+      lose = listener
+      return () => {}
+    }
+    let [isLost, reads] = [false, 0]
+    const read = () => {
+      reads++
+      return away()
+    }
+    const changeStore = (store: StateStore) =>
+      withFault(withFault(store, { onLost }), { create: away, read }, () => isLost && !isBack)
+    const { call, records } = joinUpstream(cluster, server.url, { changeStore })
+    await call()
+    await records.flush()
+    const [record] = [...cluster.records.values()]
+    isLost = true
+    if (record) lose({ kind: record.kind, id: record.id, epoch: record.epoch })
+    if (!isStored) cluster.records.clear()
+    await vi.waitFor(() => expect(reads).toBe(1))
+    expect(records.size).toBe(0)
+    expect(server.of('DELETE')).toHaveLength(0)
+    isBack = true
+    expect(await records.sweep()).toBe(ended)
+    expect(server.of('DELETE')).toHaveLength(ended)
+    expect(cluster.records.size).toBe(1 - ended)
+  })
+
+  it('that lost the record of a closed session does not keep it from being ended', async () => {
+    const server = await startScripted(legacy(answerOk))
+    const cluster = new MemoryCluster()
+    let isFaulty = false
+    const changeStore = (store: StateStore) => withFault(store, isAway, () => isFaulty)
+    const { call, upstream, records } = joinUpstream(cluster, server.url, { changeStore })
+    await call()
+    await records.flush()
+    isFaulty = true
+    await upstream.close()
+    expect(server.of('DELETE')).toHaveLength(0)
+    cluster.records.clear()
     isFaulty = false
     expect(await records.sweep()).toBe(1)
     expect(server.of('DELETE')).toHaveLength(1)

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Json } from '../../wire/json/json.ts'
-import { encodeRequest, joinBuffers, type Message } from '../../wire/json-rpc.ts'
+import { joinBuffers, type Message, requestBody } from '../../wire/json-rpc.ts'
 import { isEventStream } from '../../wire/media-type.ts'
 import type { HttpLink } from '../http/http-link.ts'
 import { type ResponseEnd, type ResponseHandler, ResponseReader } from '../http/response-reader.ts'
@@ -11,8 +11,16 @@ export type Answered =
   | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly data: Json | undefined }
   | Exclude<ResponseEnd, { kind: 'closed' }>
 
-/** What became of a message that has no answer. `unavailable`: not now (HTTP 429 or 5xx); `failed`: there was no response. */
+/** What became of a message that has no answer. `unavailable`: not now; `failed`: there was no response. */
 export type SendOutcome = 'taken' | 'refused' | 'unavailable' | 'failed'
+
+/** An HTTP error in response to a message. */
+export type SendRefusal = Extract<ResponseEnd, { kind: 'refused' }>
+
+const TRY_LATER: ReadonlySet<number> = new Set([408, 425, 429])
+
+/** Whether a server may take the same message later that it answers with this HTTP error now. */
+export const isRetryable = (status: number): boolean => TRY_LATER.has(status) || status >= 500
 
 const DRAIN_MS = 1000 // for a server to end its stream after the response, or one that it need not have opened
 
@@ -26,7 +34,7 @@ export const postRequest = (
 ): Promise<Answered> =>
   new Promise(resolve => {
     const { target, responseTimeouts, maxBytes } = link
-    const body = joinBuffers(encodeRequest(id, method, params))
+    const body = requestBody(id, method, params)
     let drain: NodeJS.Timeout | undefined
     const settle = (answered: Answered): void => {
       resolve(answered)
@@ -48,24 +56,27 @@ export const sendMessage = (
   headers: readonly string[],
   pieces: readonly Buffer[],
   what: string,
-  done: (outcome: SendOutcome) => void = () => {},
+  done: (outcome: SendOutcome, refusal?: SendRefusal) => void = () => {},
 ): void => {
   let drain: NodeJS.Timeout | undefined
+  let isTaken = false
   const reader: ResponseHandler = {
     started: (status, headers) => {
+      isTaken = status < 300
       // Some servers open a stream in reply, and a stream need not end.
-      if (status >= 300 || !isEventStream(headers['content-type'])) return
+      if (!isTaken || !isEventStream(headers['content-type'])) return
       drain = setTimeout(() => sending.abort(), DRAIN_MS).unref()
       done('taken')
     },
     message: () => {},
     ended: end => {
       clearTimeout(drain)
+      if (isTaken) return done('taken') // whatever its body is: some servers write "OK"
       if (end.kind === 'refused')
         link.log.debug({ what, status: end.status, text: end.text }, 'server refused a message')
       else if (end.kind === 'failed')
         link.log.debug({ what, reason: end.failure.text }, 'message did not reach the server')
-      done(outcomeOf(end))
+      done(outcomeOf(end), end.kind === 'refused' ? end : undefined)
     },
   }
   const { target, responseTimeouts, maxBytes } = link
@@ -79,7 +90,7 @@ export const sendMessage = (
 const outcomeOf = (end: ResponseEnd): SendOutcome => {
   if (end.kind === 'failed') return 'failed'
   if (end.kind !== 'refused') return 'taken'
-  return end.status === 429 || end.status >= 500 ? 'unavailable' : 'refused'
+  return isRetryable(end.status) ? 'unavailable' : 'refused'
 }
 
 /** A response or an error as the outcome of a request. */

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { ERRORS } from '../../protocol/errors.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { META } from '../../protocol/meta.ts'
@@ -67,14 +68,17 @@ export const performHandshake = async (
     const handshake = readHandshake(answered.result)
     if ('reason' in handshake) throw new HandshakeRefused(link.name, handshake)
     link.offers.accepted(handshake.revision, first.kind === 'response' ? undefined : withQuote(failureOf(first)).text)
-    const id = answered.headers['mcp-session-id']
-    return { ...handshake, sessionId: Array.isArray(id) ? id[0] : id }
+    return { ...handshake, sessionId: sessionIdIn(answered.headers) }
   }
   if (!isRequired && (await hasNoHandshake(answered, send, mayBeSilent))) return impliedHandshake(link)
   const refusal = refusalOf(link, answered, caller)
   if (isOfferRefused(answered)) link.offers.refused(withQuote(refusal.details).text)
   throw refusal
 }
+
+/** The id of the session that a server has opened. */
+export const sessionIdIn = ({ 'mcp-session-id': id }: IncomingHttpHeaders): string | undefined =>
+  Array.isArray(id) ? id[0] : id
 
 export const initializeParams = (
   capabilities: Json,

@@ -1,5 +1,5 @@
 import { DEFAULT_LIMITS, type SessionPooling } from '../../config/snapshot.ts'
-import { compactCaller } from '../../protocol/callers.ts'
+import { compactCaller, principalKey } from '../../protocol/callers.ts'
 import { boundedKey, capabilitiesFingerprint } from '../../protocol/capabilities.ts'
 import type { Caller, Peer } from '../../protocol/exchange.ts'
 import { DISCONNECTED, type FailureDetails, forOtherCallers, UpstreamFailure } from '../failures.ts'
@@ -80,7 +80,7 @@ const refuseOthers = (thrown: unknown): never => {
  * stateless pool.
  */
 const ownerOf = ({ principal }: Caller, manner: SessionPooling): string =>
-  principal === undefined || manner === 'stateless' ? '' : `=${principal}`
+  principalKey(manner === 'stateless' ? undefined : principal)
 
 /** The place of a caller at a server that is used in that manner: client sessions share nothing. */
 export const poolPlace = (caller: Caller, manner: SessionPooling = 'sticky', index = 0): PoolPlace => ({

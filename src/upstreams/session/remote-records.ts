@@ -7,7 +7,7 @@ import { tokensWithoutLogin, type UpstreamLogins } from '../login/upstream-login
 import { endSession, sessionHeaders } from '../streamable/session-headers.ts'
 import type { PoolSlot } from './pool.ts'
 import type { RecordPlace } from './server-session-record.ts'
-import type { EndSession } from './session-sweep.ts'
+import type { SessionEnder } from './session-sweep.ts'
 import { recordId, urlHash } from './stored-server-session.ts'
 
 type NamedServer = RemoteServer & { readonly name: string }
@@ -26,17 +26,22 @@ export const recordPlace = (server: NamedServer, caller: Caller, slot: PoolSlot,
 }
 
 /** Ends sessions of that server that were abandoned, each with the credentials of its caller. */
-export const createSessionEnder =
-  (server: NamedServer, options: HttpLinkOptions & { readonly logins?: UpstreamLogins | undefined }): EndSession =>
-  async stored => {
-    const { name, url, headers, personal } = server
-    if (stored.url !== urlHash(url)) return 'other' // that server is not to learn the ids of this one's sessions
-    const own = personal ? credentialsFor({ name, personal, faultOf: headerValueError }, stored) : {}
-    const tokens = options.logins && tokensWithoutLogin(options.logins, stored.principal)
-    const link = createHttpLink({ ...server, headers: { ...headers, ...own } }, { ...options, tokens })
-    try {
-      return await endSession(link, sessionHeaders(link, { ...stored.handshake, sessionId: stored.sessionId }))
-    } finally {
-      await link.http.close()
-    }
+export const createSessionEnder = (
+  server: NamedServer,
+  options: HttpLinkOptions & { readonly logins?: UpstreamLogins | undefined },
+): SessionEnder => {
+  const { name, url, headers, personal } = server
+  return {
+    url: urlHash(url),
+    end: async stored => {
+      const own = personal ? credentialsFor({ name, personal, faultOf: headerValueError }, stored) : {}
+      const tokens = options.logins && tokensWithoutLogin(options.logins, stored.principal)
+      const link = createHttpLink({ ...server, headers: { ...headers, ...own } }, { ...options, tokens })
+      try {
+        return await endSession(link, sessionHeaders(link, { ...stored.handshake, sessionId: stored.sessionId }))
+      } finally {
+        await link.http.close()
+      }
+    },
   }
+}

@@ -7,6 +7,9 @@ import { decodeStored, encodeStored, type SessionOwner, type StoredServerSession
 /** What a session says about itself whenever that changes. */
 type SessionState = Pick<StoredServerSession, 'sessionId' | 'handshake' | 'isReady' | 'hasStream'>
 
+/** A session that the gateway ends before it has recorded it. */
+type UnrecordedSession = Pick<StoredServerSession, 'sessionId' | 'handshake'>
+
 /** The record of one session with a server, through which a later process goes on with it. */
 export interface ServerSessionRecord {
   /** The session as an earlier process, or another replica, left it. */
@@ -18,6 +21,8 @@ export interface ServerSessionRecord {
   mayEnd(): Promise<boolean>
   /** The session is closed here. Unless it has ended at the server, too, its record stays, and the sweep ends it. */
   closed(hasEnded: boolean): void
+  /** Records another session, which is just being ended, if `hasEnded` resolves with false: then the sweep ends it. */
+  recordUnlessEnded(other: UnrecordedSession, hasEnded: Promise<boolean>): void
   /** `listener` is called when another replica has taken the session. */
   onLost(listener: () => void): void
 }
@@ -29,6 +34,7 @@ export const NO_RECORD: ServerSessionRecord = {
   save: () => {},
   mayEnd: () => Promise.resolve(true),
   closed: () => {},
+  recordUnlessEnded: () => {},
   onLost: () => {},
 }
 
@@ -46,8 +52,12 @@ export interface RecordContext {
   /** Calls `write` with the next batch. */
   schedule(record: LiveRecord): void
   closed(record: LiveRecord): void
-  /** The session of that record was closed here, and may still be open at its server. */
-  unended(claim: Claim): void
+  /** Calls `write` with the next sweep: it has failed, and the session of that record may still be open at its server. */
+  storeSoon(write: () => Promise<void>): void
+  /** The last write of a closed record, which the end of the process waits for. */
+  finishing(write: Promise<void>): void
+  /** Lets the sweep end the session of that record: it was closed here, and may still be open at its server. */
+  endSoon(claim: Claim, recordAgain: () => Promise<void>): void
   isStopping(): boolean // sessions that can be continued are not ended any more
 }
 
@@ -65,6 +75,7 @@ export class LiveRecord implements ServerSessionRecord {
   #canContinue: boolean // a later process can go on with the session
   #state: SessionState | undefined
   #claim: Claim | undefined
+  #storedId: string | undefined // of the session, as the store has it
   #writtenAt: number | undefined // undefined: what is to be stored has changed
   #writing: Promise<void> = Promise.resolve()
   #isLost = false
@@ -79,6 +90,7 @@ export class LiveRecord implements ServerSessionRecord {
     this.#id = place.id ?? randomUUID()
     this.#claim = held
     this.#state = this.stored = held && decodeStored(held.body)
+    this.#storedId = this.stored?.sessionId
     this.lastId = held ? held.epoch * IDS_PER_EPOCH : 0
     if (held) context.schedule(this) // from now on it expires later
   }
@@ -109,10 +121,10 @@ export class LiveRecord implements ServerSessionRecord {
   }
 
   async mayEnd(): Promise<boolean> {
-    if (this.#isClosed) return true // a session in place of the one that was recorded
     if (this.#isLost) return false
     const isKept = this.#context.isStopping() && this.#canContinue
     if (isKept ? this.#claim && this.#writtenAt !== undefined : !this.#claim) return !isKept
+    if (!isKept && !this.#context.store.isShared) return true // no other replica can have taken it
     const isKnown = await within(
       CHECK_MS,
       this.write().then(() => true),
@@ -126,13 +138,23 @@ export class LiveRecord implements ServerSessionRecord {
   closed(hasEnded: boolean): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#context.closed(this)
-    const { store, unended } = this.#context
-    if (!hasEnded && this.#isLost) return
-    if (!hasEnded && this.#claim) return unended(this.#claim) // now: a write may hang for long
+    const { closed, endSoon, finishing } = this.#context
+    closed(this)
+    const isStored = this.#claim && !this.#isLost && this.#storedId === this.#state?.sessionId
+    if (!hasEnded && this.#claim && isStored) return endSoon(this.#claim, () => this.#recordEnd()) // now: a write may hang
+    const write = () => (hasEnded ? this.#remove() : this.#leave())
     this.#writing = this.#writing
-      .then(() => this.#claim && (hasEnded ? store.remove(this.#claim) : unended(this.#claim)))
-      .catch((error: unknown) => this.#failed(error))
+      .then(write)
+      .catch((error: unknown) => this.#failed(error, hasEnded ? undefined : write))
+    finishing(this.#writing)
+  }
+
+  recordUnlessEnded({ sessionId, handshake }: UnrecordedSession, hasEnded: Promise<boolean>): void {
+    const state = { sessionId, handshake, isReady: false, hasStream: false }
+    const write = async (): Promise<void> => {
+      if (!(await hasEnded)) await this.#recordEnd(state)
+    }
+    this.#context.finishing(write().catch((error: unknown) => this.#failed(error, write)))
   }
 
   onLost(listener: () => void): void {
@@ -155,17 +177,21 @@ export class LiveRecord implements ServerSessionRecord {
 
   async #write(): Promise<void> {
     const { store } = this.#context
-    const { owner, lifetimeMs } = this.#place
     const [claim, state] = [this.#claim, this.#state]
     if (!state || this.#isClosed || this.#isLost) return
-    const body = encodeStored({ ...owner, ...state, attempts: 0 })
-    const expires = Date.now() + lifetimeMs
+    const { body, expires } = this.#contentOf(state)
     if (!claim) this.#claim = await this.#create(body, expires)
     else if (!(await store.write(claim, body, { expires }))) {
       if (await store.read(claim.kind, claim.id)) return this.lose(claim)
       this.#claim = await this.#create(body, expires) // the store has lost what it had
     }
+    this.#storedId = state.sessionId
     if (this.#state === state) this.#writtenAt = Date.now()
+  }
+
+  #contentOf(state: SessionState): { readonly body: Buffer; readonly expires: number } {
+    const { owner, lifetimeMs } = this.#place
+    return { body: encodeStored({ ...owner, ...state, attempts: 0 }), expires: Date.now() + lifetimeMs }
   }
 
   /** Where another replica has a session of the same caller, this one is recorded only so that the sweep can end it. */
@@ -184,7 +210,40 @@ export class LiveRecord implements ServerSessionRecord {
     return store.create('transient-server-session', this.#id, body, { expires })
   }
 
-  #failed(error: unknown): void {
+  async #remove(): Promise<void> {
+    if (this.#claim) await this.#context.store.remove(this.#claim)
+  }
+
+  /**
+   * Records a closed session only so that the sweep can end it: the store has nothing, or the session that it is in place of,
+   * or the record was lost with the lease of this replica before the store had it. Else another replica goes on with it.
+   */
+  async #leave(): Promise<void> {
+    const { store, endSoon } = this.#context
+    const [claim, state] = [this.#claim, this.#state]
+    if (!state) return
+    if (claim && !this.#isLost) {
+      const { body, expires } = this.#contentOf(state)
+      const isStored = this.#storedId === state.sessionId || (await store.write(claim, body, { expires }))
+      return isStored ? endSoon(claim, () => this.#recordEnd()) : this.#recordEnd()
+    }
+    const held = claim && (await store.read(claim.kind, claim.id))
+    if (held && decodeStored(held.body)?.sessionId === state.sessionId) return
+    await this.#recordEnd()
+  }
+
+  /** The store has no record of the session, which is to end. */
+  async #recordEnd(state = this.#state): Promise<void> {
+    const { store, endSoon } = this.#context
+    if (!state) return
+    const { body, expires } = this.#contentOf(state)
+    const claim = await store.create('transient-server-session', randomUUID(), body, { expires })
+    endSoon(claim, () => this.#recordEnd(state))
+  }
+
+  /** `write` is tried again with the next sweep. */
+  #failed(error: unknown, write?: () => Promise<void>): void {
     this.#context.log.debug({ err: error }, 'record of a session with a server not written')
+    if (write) this.#context.storeSoon(write)
   }
 }

@@ -2,7 +2,7 @@ import { within } from '../../std/time.ts'
 import type { Held, StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { LiveRecord, type RecordContext, type RecordPlace, type ServerSessionRecord } from './server-session-record.ts'
-import { type EndSession, SessionSweep } from './session-sweep.ts'
+import { type SessionEnder, SessionSweep } from './session-sweep.ts'
 import { decodeStored } from './stored-server-session.ts'
 
 interface RecordsOptions {
@@ -12,6 +12,7 @@ interface RecordsOptions {
 }
 
 const BATCH_MS = 20
+const WRITTEN_AT_ONCE = 100 // after a jump of the clock all are due
 const TICK_MS = 60_000
 const TAKE_MS = 2000 // for the store to find a record; then the session is opened anew
 
@@ -23,6 +24,7 @@ export class ServerSessionRecords {
   readonly #context: RecordContext
   readonly #live = new Map<string, LiveRecord>() // by record id
   readonly #due = new Set<LiveRecord>()
+  readonly #finishing = new Set<Promise<void>>() // last writes of closed records
   readonly #sweep: SessionSweep
   readonly #ticker: NodeJS.Timeout
   readonly #stopListening: () => void
@@ -41,8 +43,13 @@ export class ServerSessionRecords {
         if (this.#live.get(record.id) === record) this.#live.delete(record.id)
         this.#due.delete(record)
       },
-      unended: claim => {
-        if (!this.#isStopping) this.#sweep.endSoon(claim)
+      storeSoon: write => this.#sweep.storeSoon(write),
+      finishing: write => {
+        this.#finishing.add(write)
+        void write.then(() => this.#finishing.delete(write))
+      },
+      endSoon: (claim, recordAgain) => {
+        if (!this.#isStopping) this.#sweep.endSoon(claim, recordAgain)
       },
       isStopping: () => this.#isStopping,
     }
@@ -63,9 +70,9 @@ export class ServerSessionRecords {
     return this.#live.size
   }
 
-  /** Abandoned sessions of that server are ended by this function; it replaces an earlier one. */
-  addServer(name: string, end: EndSession): void {
-    this.#sweep.addServer(name, end)
+  /** Abandoned sessions of that server are ended by `ender`. */
+  addServer(name: string, ender: SessionEnder): void {
+    this.#sweep.addServer(name, ender)
   }
 
   removeServer(name: string): void {
@@ -106,7 +113,8 @@ export class ServerSessionRecords {
     this.#batch = undefined
     const due = [...this.#due]
     this.#due.clear()
-    await Promise.all(due.map(record => record.write()))
+    for (let from = 0; from < due.length; from += WRITTEN_AT_ONCE)
+      await Promise.all(due.slice(from, from + WRITTEN_AT_ONCE).map(record => record.write()))
   }
 
   async close(): Promise<void> {
@@ -114,7 +122,7 @@ export class ServerSessionRecords {
     this.#sweep.close()
     this.#stopListening()
     await this.flush()
-    await Promise.all([...this.#live.values()].map(record => record.settled))
+    await Promise.all([...[...this.#live.values()].map(record => record.settled), ...this.#finishing])
   }
 
   #schedule(record: LiveRecord): void {

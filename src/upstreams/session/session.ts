@@ -44,7 +44,7 @@ export class LegacySession<T = unknown> implements Pooled, CallOwner<T> {
     unsubscribe: uri => this.#send('resources/unsubscribe', Json.of({ uri })),
   })
   #waiting: { readonly caller: Caller; readonly resolve: () => void }[] = [] // until no other client can be asked
-  readonly #calls: UpstreamCall<T>[] = [] // a Map would keep dead calls alive, as Deadlines explains
+  readonly #calls: UpstreamCall<T>[] = [] // in order of arrival; no Map, as SlotList explains
   readonly #questions: QuestionRouter
   #handshake: Handshake | undefined
   #closing: Promise<void> | undefined

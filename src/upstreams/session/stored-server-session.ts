@@ -10,6 +10,7 @@ export interface StoredServerSession extends SessionOwner {
   readonly isReady: boolean // the server has been sent `notifications/initialized`
   readonly hasStream: boolean // the server has opened a GET stream for it
   readonly attempts: number // to end it at the server, so far
+  readonly giveUpAt?: number | undefined // when it is forgotten if its server has not responded; undefined: not tried yet
 }
 
 /** Whose session it is, and at which server: what is needed to end it there. */
@@ -65,6 +66,7 @@ export const decodeStored = (body: Buffer): StoredServerSession | undefined => {
     isReady: json.get('isReady')?.asBoolean() === true,
     hasStream: json.get('hasStream')?.asBoolean() === true,
     attempts: json.get('attempts')?.asNumber() ?? 0,
+    giveUpAt: json.get('giveUpAt')?.asNumber(),
   }
 }
 

@@ -158,6 +158,13 @@ describe('opening a session', () => {
     expect(server.of('GET')).toHaveLength(1)
   })
 
+  it('ends the session that a handshake opened which the gateway cannot use', async () => {
+    const { server, upstream } = await connect(legacy(answerOk, { version: '1999-01-01' }))
+    await expect(upstream.open(dedicated)).rejects.toThrow('protocol version 1999-01-01')
+    const { headers } = await server.arrived('DELETE')
+    expect(headers['mcp-session-id']).toBe('s1')
+  })
+
   it('is used without a handshake if the server refuses it and answers other requests', async () => {
     const { server, upstream } = await connect(({ method, body }, response) => {
       if (method === 'GET') response.writeHead(405).end()
@@ -346,36 +353,6 @@ describe('questions', () => {
       await server.arrived('notifications/acme', i)
     }
     expect(server.arrivals.filter(({ body }) => body.id === 'q-1')).toHaveLength(1)
-  })
-
-  it('get their answer again from a server that was not available for it', async () => {
-    let refusals = 2
-    const isAnswer = (body: Record<string, unknown>) => body.id === 'q-1' && body.method === undefined
-    const { peer, server } = await listening((arrival, response) => {
-      if (isAnswer(arrival.body) && refusals-- > 0) response.writeHead(503).end()
-      else asking(arrival, response)
-    })
-    const call = exchangeWith(peer, 'tools/call')
-    const question = await call.question()
-    question.answer({ kind: 'result', result: Json.of({ action: 'accept', content: {} }) })
-    const answers = () => server.arrivals.filter(({ body }) => isAnswer(body))
-    await expect.poll(() => answers().length, { timeout: 3000 }).toBe(3)
-    const { body, response } = await server.arrived('tools/call')
-    response.end(`data: ${JSON.stringify(result(body.id, { done: true }))}\n\n`)
-    expect(await call.result()).toEqual({ done: true })
-    expect(answers()).toHaveLength(3)
-  })
-
-  it('whose answer the server does not take fail their call', async () => {
-    const { peer, server } = await listening((arrival, response) => {
-      if (arrival.body.id === 'q-1') response.writeHead(409).end()
-      else asking(arrival, response)
-    })
-    const call = exchangeWith(peer, 'tools/call')
-    const question = await call.question()
-    question.answer({ kind: 'result', result: Json.of({ action: 'accept', content: {} }) })
-    expect((await call.failure()).data?.reason).toBe('upstream_stream_lost')
-    await server.arrived('notifications/cancelled')
   })
 
   it('may be answered with an error', async () => {

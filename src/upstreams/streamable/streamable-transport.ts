@@ -3,21 +3,21 @@ import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { Revision } from '../../protocol/revisions.ts'
 import { SingleFlight } from '../../std/single-flight.ts'
 import { Json } from '../../wire/json/json.ts'
-import { encodeNotification, encodeRequest, joinBuffers } from '../../wire/json-rpc.ts'
+import { encodeNotification, requestBody } from '../../wire/json-rpc.ts'
 import type { FailureDetails } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import { addCallerHeaders, type HttpLink, POST_HEADERS } from '../http/http-link.ts'
 import { type ResponseEnd, ResponseReader } from '../http/response-reader.ts'
 import type { Recovery, UpstreamCall } from '../session/call.ts'
 import { type Answered, postRequest, sendMessage } from '../session/gateway-request.ts'
-import { type Handshake, performHandshake } from '../session/handshake.ts'
+import { type Handshake, performHandshake, sessionIdIn } from '../session/handshake.ts'
 import { SendQueue } from '../session/send-queue.ts'
 import type { ServerSessionRecord } from '../session/server-session-record.ts'
 import type { LegacySession } from '../session/session.ts'
 import { isSessionGone } from '../session/session-gone.ts'
 import type { SessionTransport } from '../session/session-transport.ts'
 import { GetStream } from './get-stream.ts'
-import { endSession, sessionHeaders } from './session-headers.ts'
+import { endSession, endUnusedSession, sessionHeaders } from './session-headers.ts'
 import { resumeStream } from './stream-resume.ts'
 
 /** What the sessions with one server have found out about it. */
@@ -134,7 +134,7 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     call.begin(this.#session.handshake)
     const headers = addCallerHeaders([...this.#postHeaders], call.exchange)
     const { params } = call
-    const body = joinBuffers(encodeRequest(call.id, method, params))
+    const body = requestBody(call.id, method, params)
     call.recordSent(params, headers)
     return http.send({ method: 'POST', target, headers, body }, new ResponseReader(call, maxBytes))
   }
@@ -207,8 +207,8 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     const { link } = this
     link.log.info({}, 'server lost the session; opening a new one')
     const handshake = await this.#initializeAgain()
+    if (this.#session.isClosing) return endUnusedSession(link, handshake, this.#options.record)
     this.#adopt(handshake)
-    if (this.#session.isClosing) return this.#delete()
     this.#options.traits.setGetStream(true)
     this.#getStream.stop()
     this.#session.clearQuestions()
@@ -240,13 +240,24 @@ export class StreamableTransport implements SessionTransport<Handshake> {
     }
   }
 
-  #initialize(): Promise<Handshake> {
+  async #initialize(): Promise<Handshake> {
     const { requiresHandshake: isRequired } = this.#options
+    let opened: string | undefined
     const headers = [...this.link.headers, ...POST_HEADERS]
     // A server that is known to be modern may want this header on every POST, whatever the era of the request.
     const headersOf = (method: string) => (isRequired ? [...headers, 'mcp-method', method] : headers)
-    const send = (method: string, params: Json) => this.#request(headersOf(method), method, params)
-    return performHandshake(this.link, this.#caller, send, { isRequired })
+    const send = async (method: string, params: Json): Promise<Answered> => {
+      const answered = await this.#request(headersOf(method), method, params)
+      if (answered.kind === 'response') opened = sessionIdIn(answered.headers) ?? opened
+      return answered
+    }
+    try {
+      return await performHandshake(this.link, this.#caller, send, { isRequired })
+    } catch (error) {
+      // For example because of its revision: the gateway cannot use the session that the server has opened.
+      void endUnusedSession(this.link, { sessionId: opened }, this.#options.record)
+      throw error
+    }
   }
 
   #request(headers: readonly string[], method: string, params: Json): Promise<Answered> {
