@@ -3,7 +3,7 @@ import type { RemoteServer } from '../../src/config/snapshot.ts'
 import type { Caller } from '../../src/protocol/exchange.ts'
 import type { MemoryCluster } from '../../src/stores/state/memory-state.ts'
 import type { StateStore } from '../../src/stores/state/state-store.ts'
-import { SILENT } from '../../src/telemetry/log.ts'
+import { type Log, SILENT } from '../../src/telemetry/log.ts'
 import { connectRemote, type RemoteOptions } from '../../src/upstreams/connect-remote.ts'
 import { ServerSessionRecords } from '../../src/upstreams/session/server-session-records.ts'
 import { callerOf, exchangeWith } from './scripted-server.ts'
@@ -12,6 +12,7 @@ export interface UpstreamReplicaOptions {
   readonly config?: Partial<RemoteServer>
   readonly options?: Partial<RemoteOptions>
   readonly batchMs?: number
+  readonly log?: Log // of the records
   readonly changeStore?: (store: StateStore) => StateStore
 }
 
@@ -22,8 +23,8 @@ export const sessionCaller = (session = 'client-1', changes: Partial<Caller> = {
 /** The side of one replica toward the server at that URL, which is called "far"; it ends with the test. */
 export const joinUpstream = (cluster: MemoryCluster, url: string, given: UpstreamReplicaOptions = {}) => {
   const store = cluster.join()
-  const { batchMs = 1, changeStore = own => own } = given
-  const records = new ServerSessionRecords({ store: changeStore(store), log: SILENT, batchMs })
+  const { batchMs = 1, log = SILENT, changeStore = own => own } = given
+  const records = new ServerSessionRecords({ store: changeStore(store), log, batchMs })
   const server = { name: 'far', kind: 'remote', url, type: 'auto', headers: {}, era: 'auto', timeoutMs: 2000 } as const
   const upstream = connectRemote({ ...server, ...given.config }, { log: SILENT, records, ...given.options })
   const end = async (): Promise<void> => {

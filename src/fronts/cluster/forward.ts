@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
+import type { SlotEntry } from '../../std/slot-list.ts'
 import { isEventStream } from '../../wire/media-type.ts'
 import type { FrontRequest } from '../http/front-request.ts'
 import { CLOCK_HEADER, REPLICA_HEADER, responseHeaders } from './forward-headers.ts'
@@ -18,10 +19,11 @@ const COMMENT_CHUNK = 64 // bytes: longer chunks hold events
 const ONLY_COMMENTS = /^(?::[^\n]*\n|\n)*$/
 
 /** One request on its way to another replica, and the response on its way back. Reads no faster than the client does. */
-export class Forward implements Dispatcher.DispatchHandler {
+export class Forward implements Dispatcher.DispatchHandler, SlotEntry {
+  readonly replica: string
+  slot = -1
   readonly #request: FrontRequest
   readonly #body: Buffer | undefined
-  readonly #replica: string
   readonly #settle: (result: ForwardResult) => void
   #controller: Dispatcher.DispatchController | undefined
   #phase: 'connect' | 'sent' | 'response' | 'done' = 'connect'
@@ -36,7 +38,7 @@ export class Forward implements Dispatcher.DispatchHandler {
   ) {
     this.#request = request
     this.#body = body
-    this.#replica = replica
+    this.replica = replica
     this.#settle = settle
     request.response.on('close', this.#onClose).on('drain', this.#onDrain)
   }
@@ -63,7 +65,7 @@ export class Forward implements Dispatcher.DispatchHandler {
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200 || this.#phase === 'done') return
-    if (headers[REPLICA_HEADER] !== this.#replica) return this.#rejected(status, headers)
+    if (headers[REPLICA_HEADER] !== this.replica) return this.#rejected(status, headers)
     this.#phase = 'response'
     const { response, raw } = this.#request
     const length = headers['content-length']

@@ -1,4 +1,5 @@
 import { Agent } from 'undici'
+import { SlotList } from '../../std/slot-list.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { FrontRequest } from '../http/front-request.ts'
 import { splitTarget } from '../http/listen.ts'
@@ -28,7 +29,7 @@ export class Forwarder {
   readonly #log: Log
   readonly #calls: Agent
   readonly #streams: Agent // apart: for each request a pool looks through all its busy connections
-  readonly #active = new Map<string, Set<Forward>>() // by replica
+  readonly #active = new SlotList<Forward>()
   readonly #clocks = new Map<string, number>() // by replica: milliseconds ahead of this one
 
   constructor({ seal, tls, log }: ForwarderOptions) {
@@ -42,9 +43,7 @@ export class Forwarder {
 
   /** The number of requests under way. */
   get size(): number {
-    let size = 0
-    for (const forwards of this.#active.values()) size += forwards.size
-    return size
+    return this.#active.size
   }
 
   /** Forwards a request whose body, if it has one, has been read. Nothing has been sent to the client unless it is `passed`. */
@@ -65,12 +64,12 @@ export class Forwarder {
   /** The lease of a replica has ended: what was sent there gets no answer any more. */
   cut(replica: string): void {
     this.#clocks.delete(replica)
-    for (const forward of [...(this.#active.get(replica) ?? [])]) forward.cut()
+    for (const forward of this.#active.entries) if (forward.replica === replica) forward.cut()
   }
 
   /** Ends the streams that are open; their clients reconnect to another replica. */
   endStreams(): void {
-    for (const forwards of this.#active.values()) for (const forward of [...forwards]) forward.end()
+    for (const forward of this.#active.entries) forward.end()
   }
 
   async close(): Promise<void> {
@@ -91,23 +90,12 @@ export class Forwarder {
     const agent = raw.method === 'GET' ? this.#streams : this.#calls
     return new Promise(resolve => {
       const forward = new Forward(request, body, replica, result => {
-        this.#remove(replica, forward)
+        this.#active.delete(forward)
         resolve(result)
       })
-      this.#add(replica, forward)
+      this.#active.add(forward)
       const method = raw.method as 'GET'
       agent.dispatch({ origin: address, path: splitTarget(raw.url).url, method, headers, body: body ?? null }, forward)
     })
-  }
-
-  #add(replica: string, forward: Forward): void {
-    const forwards = this.#active.get(replica)
-    if (forwards) forwards.add(forward)
-    else this.#active.set(replica, new Set([forward]))
-  }
-
-  #remove(replica: string, forward: Forward): void {
-    const forwards = this.#active.get(replica)
-    if (forwards?.delete(forward) && forwards.size === 0) this.#active.delete(replica)
   }
 }

@@ -1,4 +1,5 @@
 import { Agent, type IncomingMessage, request as openRequest, type ServerResponse } from 'node:http'
+import { clientAddressOf, setClientAddress } from '../../protocol/admission.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Membership, Replica } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -45,7 +46,7 @@ export const createMainRoutes = (routes: HttpRoutes, { seal, members, log }: Mai
   const forward: RequestHandler = (raw, response) => {
     const main = findMain(members)
     if (!main) return rejectUnread(raw, response, 503, UNREACHABLE)
-    const address = raw.socket.remoteAddress
+    const address = clientAddressOf(raw)
     const caller = { workspace: NO_WORKSPACE, principal: undefined, policyName: OWNER_GRANT, address }
     const headers = [...passedHeaders(raw), CALLER_HEADER, seal.seal(caller, main.replica, Date.now())]
     const { hostname, port } = new URL(main.address)
@@ -102,8 +103,7 @@ export const createMainEndpoint = (routes: HttpRoutes, seal: CallerSeal, self: (
     if (reading.kind !== 'valid' || reading.caller.policyName !== OWNER_GRANT)
       return rejectUnread(request, response, 403, UNSEALED)
     delete request.headers[CALLER_HEADER]
-    // The connection is used by one request after the other: until the next one, the address is that of this client.
-    Object.defineProperty(request.socket, 'remoteAddress', { value: reading.caller.address, configurable: true })
+    setClientAddress(request, reading.caller.address)
     handler(request, response, path)
   }
   return Object.fromEntries(Object.entries(routes).map(([path, handler]) => [path, serveAs(handler)]))

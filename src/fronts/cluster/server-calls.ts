@@ -1,7 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { deliver } from '../../protocol/deliver.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Caller, Dispatch } from '../../protocol/exchange.ts'
 import type { Log } from '../../telemetry/log.ts'
+import { Json } from '../../wire/json/json.ts'
+import type { Message } from '../../wire/json-rpc.ts'
 import type { FrontContext, FrontRequest } from '../http/front-request.ts'
 import type { HttpRoutes } from '../http/listen.ts'
 import type { ReadRequest } from '../http/read-request.ts'
@@ -19,6 +22,10 @@ const PATH = '/.servers/' // no workspace has such a name: `/servers/mcp` is the
 const POOL_HEADER = 'dragoman-pool'
 /** The gateway itself is the caller. */
 const PROBE_HEADER = 'dragoman-probe'
+/** The client can poll: the replica says so when the server closes the stream of the call. */
+const POLL_HEADER = 'dragoman-polls'
+/** The notification by which the replica says so; the entry replica never forwards it. */
+const CLOSE_STREAM = 'notifications/dragoman/close_stream'
 
 /**
  * Takes the place of the token's policy in the sealed caller: rules of workspaces and tokens have been applied by now. No policy has
@@ -32,10 +39,16 @@ export const createServerCallProtocol = (seal: CallerSeal) => ({
     CALLER_HEADER,
     seal.seal({ workspace, principal, policyName: grantFor(server), address: undefined }, to, now),
   ],
-  targetHeaders: (pool: string | undefined, isHealthCheck: boolean): readonly string[] => [
+  targetHeaders: (pool: string | undefined, isHealthCheck: boolean, canPoll: boolean): readonly string[] => [
     ...(pool === undefined ? [] : [POOL_HEADER, pool]),
     ...(isHealthCheck ? [PROBE_HEADER, '1'] : []),
+    ...(canPoll ? [POLL_HEADER, '1'] : []),
   ],
+  pollDelayOf: (message: Message): number | undefined => {
+    if (message.kind !== 'notification' || message.method !== CLOSE_STREAM) return undefined
+    const retryMs = message.params.get('retryMs')?.asNumber() ?? -1 // a server could write such a notification itself
+    return retryMs >= 0 ? retryMs : undefined
+  },
   pathOf: (server: string, { workspace, affinity }: Caller): string => {
     const query = new URLSearchParams({ workspace, ...(affinity !== undefined && { affinity }) })
     return `${PATH}${encodeURIComponent(server)}?${query}`
@@ -92,7 +105,13 @@ export const createServerEndpoint = (options: ServerEndpointOptions): HttpRoutes
 /** The caller without the grant. */
 const asCaller = (raw: IncomingMessage, dispatch: Dispatch): Dispatch => {
   const about = raw.headers[PROBE_HEADER] === undefined ? {} : ({ isHealthCheck: true } as const)
-  return exchange => dispatch({ ...exchange, caller: { ...exchange.caller, policy: undefined, ...about } })
+  const canPoll = raw.headers[POLL_HEADER] !== undefined
+  return exchange => {
+    const closeStream = (retryMs: number): void =>
+      void deliver(exchange.sink, { kind: 'notice', method: CLOSE_STREAM, params: Json.of({ retryMs }) })
+    const caller = { ...exchange.caller, policy: undefined, ...about }
+    dispatch({ ...exchange, caller, ...(canPoll && { closeStream }) })
+  }
 }
 
 const nameIn = (path: string): string => {

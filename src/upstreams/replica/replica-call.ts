@@ -3,7 +3,8 @@ import { rpcError } from '../../protocol/errors.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
 import { methodInfo } from '../../protocol/methods.ts'
 import { MODERN } from '../../protocol/revisions.ts'
-import { encodeRequest, joinBuffers } from '../../wire/json-rpc.ts'
+import type { SlotEntry } from '../../std/slot-list.ts'
+import { encodeRequest, joinBuffers, type Message } from '../../wire/json-rpc.ts'
 import { errorOfFailure, type FailureDetails } from '../failures.ts'
 import type { PendingRequest } from '../http/http-client.ts'
 import type { ResponseEnd, ResponseHandler } from '../http/response-reader.ts'
@@ -23,6 +24,8 @@ export interface ReplicaConnections {
   post(target: ReplicaTarget, exchange: Exchange, body: Buffer, handler: ResponseHandler): PendingRequest
   /** Whether the replica itself, and no other program at its address, has accepted the request. */
   isConfirmed(headers: IncomingHttpHeaders, replica: string): boolean
+  /** The poll delay in a close-stream notification of the replica; undefined for any other message. */
+  pollDelayOf(message: Message): number | undefined
   /** True if the request was rejected because of the clock there, which is known from now on. */
   learnClock(headers: IncomingHttpHeaders, replica: string): boolean
   /** The replica is not at its address. */
@@ -38,7 +41,8 @@ const MISDIRECTED = 421
 const GONE = rpcError('internal', 'gone') // delivered to no client
 
 /** One request to a server through another replica. */
-export class ReplicaCall implements CallTransport<ReplicaTarget>, CallOwner<ReplicaTarget> {
+export class ReplicaCall implements CallTransport<ReplicaTarget>, CallOwner<ReplicaTarget>, SlotEntry {
+  slot = -1
   readonly dialect = 'replica' // what its server hears is recorded there
   readonly revision = MODERN
   readonly link: CallTransport<ReplicaTarget>['link']
@@ -47,6 +51,7 @@ export class ReplicaCall implements CallTransport<ReplicaTarget>, CallOwner<Repl
   readonly #call: UpstreamCall<ReplicaTarget>
   #isConfirmed = false
   #hasLearntClock = false
+  #isUnsent = false // the replica was not there: to report it ends its lease, which cuts the calls to it
 
   /** `onGone` is called instead of the last frame if the replica is not there: it has not seen the request. */
   constructor(
@@ -60,8 +65,10 @@ export class ReplicaCall implements CallTransport<ReplicaTarget>, CallOwner<Repl
     this.target = target
     // Without a timeout: the other replica has one for its server, and a lease for itself.
     this.link = { name: target.server, deadlines: connections.deadlines, timeoutMs: 0 }
-    const sink: Exchange['sink'] = frame =>
-      frame.kind === 'failure' && frame.error === GONE ? onGone() : exchange.sink(frame)
+    const sink: Exchange['sink'] = frame => {
+      if (frame.kind === 'failure' && frame.error === GONE) return onGone()
+      return exchange.sink(frame)
+    }
     this.#call = new UpstreamCall<ReplicaTarget>(this, this, { ...exchange, sink }, id)
   }
 
@@ -87,7 +94,7 @@ export class ReplicaCall implements CallTransport<ReplicaTarget>, CallOwner<Repl
         call.started(status, headers)
       },
       received: () => call.received(),
-      message: message => (this.#isConfirmed ? call.message(message) : undefined),
+      message: message => (this.#isConfirmed ? this.#received(call, message) : undefined),
       ended: end => call.ended(end),
     })
   }
@@ -106,6 +113,14 @@ export class ReplicaCall implements CallTransport<ReplicaTarget>, CallOwner<Repl
 
   finished(): void {
     this.#connections.finished(this)
+  }
+
+  /** What the replica itself says is no message of the server, and not recorded as one. */
+  #received(call: UpstreamCall<ReplicaTarget>, message: Message): void | Promise<void> {
+    const { closeStream } = call.exchange
+    const retryMs = closeStream && this.#connections.pollDelayOf(message)
+    if (!closeStream || retryMs === undefined) return call.message(message)
+    if (!call.isDone) closeStream(retryMs)
   }
 
   /** There will be no response. */
@@ -127,6 +142,7 @@ export class ReplicaCall implements CallTransport<ReplicaTarget>, CallOwner<Repl
   }
 
   #dead(): void {
+    this.#isUnsent = true
     const fail = (): void => this.#call.fail(GONE)
     this.#connections.reportDead(this.target.replica).then(fail, fail)
   }
@@ -139,9 +155,9 @@ export class ReplicaCall implements CallTransport<ReplicaTarget>, CallOwner<Repl
     this.#call.fail(errorOfFailure(this.target.server, failure))
   }
 
-  /** What only reads may be sent again. */
+  /** What only reads may be sent again, and what has not been sent. */
   #lost(): void {
-    const isSafe = methodInfo(this.#call.exchange.method)?.safe === true
-    this.#call.fail(isSafe ? GONE : errorOfFailure(this.target.server, LOST))
+    const mayRepeat = this.#isUnsent || methodInfo(this.#call.exchange.method)?.safe === true
+    this.#call.fail(mayRepeat ? GONE : errorOfFailure(this.target.server, LOST))
   }
 }

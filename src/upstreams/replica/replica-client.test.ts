@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, expect, type Mocked, test, vi } from 'vitest'
 import { Abort } from '../../protocol/cancellation.ts'
 import type { Caller, Exchange, Frame } from '../../protocol/exchange.ts'
+import type { MessageTap } from '../../protocol/message-tap.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import { MODERN } from '../../protocol/revisions.ts'
 import type { Membership } from '../../stores/state/state-store.ts'
@@ -22,7 +23,9 @@ let client: ReplicaClient
 
 const protocol: ReplicaProtocol = {
   callerHeaders: (server, { principal = '' }, to, now) => ['x-caller', `${server} ${principal} ${to} ${now}`],
-  targetHeaders: (pool, isHealthCheck) => ['x-target', `${pool} ${isHealthCheck}`],
+  targetHeaders: (pool, isHealthCheck, canPoll) => ['x-target', `${pool} ${isHealthCheck}${canPoll ? ' polls' : ''}`],
+  pollDelayOf: message =>
+    message.kind === 'notification' && message.method === 'x/close' ? message.params.get('ms')?.asNumber() : undefined,
   pathOf: server => `/servers/${server}`,
   replicaIn: headers => headers['x-replica'] as string | undefined,
   clockIn: headers => Number(headers['x-clock']) || undefined,
@@ -111,12 +114,77 @@ test('notices pass before the result, with the token of the client', async () =>
   expect(frames[0]?.kind === 'notice' && frames[0].params.toValue()).toEqual({ progressToken: 'mine', progress: 1 })
 })
 
+test.each([
+  ['closes the response of a client that can poll', true],
+  ['passes other notices', false],
+])('the replica of a server that wants to be polled %s', async (_, canPoll) => {
+  script = (_request, response, { id }) => {
+    response.writeHead(200, { ...OWN, 'content-type': 'text/event-stream' })
+    const event = (message: object): boolean => response.write(`data: ${JSON.stringify(message)}\n\n`)
+    event({ jsonrpc: '2.0', method: canPoll ? 'x/close' : 'x/other', params: { ms: 70 } })
+    event({ jsonrpc: '2.0', id, result: {} })
+    response.end()
+  }
+  const closed: number[] = []
+  const recorded: (string | undefined)[] = []
+  const tap: MessageTap = {
+    clientMessage: () => {},
+    serverMessage: (_server, direction, kind, method) => void recorded.push(`${direction} ${method ?? kind}`),
+    continueIn: () => {},
+  }
+  const { frames, ended } = call('tools/call', {
+    ...(canPoll && { closeStream: retryMs => void closed.push(retryMs) }),
+    record: { tap, sentTo: () => {}, denied: () => {} },
+  })
+  await ended
+  expect(recorded).toEqual(['out tools/call', ...(canPoll ? [] : ['in x/other']), 'in result'])
+  expect(requests[0]?.headers['x-target']).toBe(canPoll ? 'p1 false polls' : 'p1 false')
+  expect(closed).toEqual(canPoll ? [70] : [])
+  expect(frames.map(frame => frame.kind)).toEqual(canPoll ? ['result'] : ['notice', 'result'])
+})
+
 test('a replica that refuses the connection is reported, and the request goes elsewhere', async () => {
   await closeServer()
   const { gone, frames, ended } = call()
   await ended
   expect([gone.mock.calls.length, frames]).toEqual([1, []])
   expect(members.reportDead).toHaveBeenCalledWith('home')
+})
+
+test('a refused call goes elsewhere although the lease of its replica ends while it is reported, and so do calls beside it', async () => {
+  await closeServer()
+  members.reportDead.mockImplementation(async replica => left(replica)) // as every store does: before it resolves
+  const calls = [call(), call(), call()]
+  await Promise.all(calls.map(({ ended }) => ended))
+  expect(calls.map(({ gone, frames }) => [gone.mock.calls.length, frames])).toEqual(calls.map(() => [1, []]))
+  expect(client.size).toBe(0)
+})
+
+test('a refused call goes elsewhere although the store takes longer to end the lease than the others notice it', async () => {
+  await closeServer()
+  members.reportDead.mockImplementation(replica => {
+    left(replica)
+    return new Promise(() => {})
+  })
+  const { gone, frames, ended } = call()
+  await ended
+  expect([gone.mock.calls.length, frames]).toEqual([1, []])
+})
+
+test('a request that another replica at the address has rejected goes elsewhere', async () => {
+  members.reportDead.mockImplementation(async replica => left(replica))
+  script = (_, response) => void response.writeHead(421).end()
+  const { gone, frames, ended } = call()
+  await ended
+  expect([gone.mock.calls.length, frames]).toEqual([1, []])
+})
+
+test('an answer that arrives just after the lease of its replica has ended is delivered', async () => {
+  script = (_, response, { id }) => {
+    left('home')
+    answer(response, id, { ok: true })
+  }
+  expect(await call().last()).toEqual({ ok: true })
 })
 
 test('a replica that is no member is not called at all', async () => {

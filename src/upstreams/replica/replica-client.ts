@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Caller, Exchange } from '../../protocol/exchange.ts'
 import { MODERN } from '../../protocol/revisions.ts'
+import { SlotList } from '../../std/slot-list.ts'
 import type { Membership } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { encodeNotification, joinBuffers } from '../../wire/json-rpc.ts'
+import { encodeNotification, joinBuffers, type Message } from '../../wire/json-rpc.ts'
 import { Deadlines } from '../deadlines.ts'
 import type { ClientCertificate } from '../http/connections.ts'
 import { HttpClient, type PendingRequest } from '../http/http-client.ts'
@@ -16,10 +17,12 @@ import { ReplicaCall, type ReplicaConnections, type ReplicaTarget } from './repl
 export interface ReplicaProtocol {
   /** The headers that tell the replica `to` on whose behalf it calls the server; `now` is the time there. */
   callerHeaders(server: string, caller: Caller, to: string, now: number): readonly string[]
-  /** The headers that say which session the replica must hold, and that the gateway itself is the caller. */
-  targetHeaders(pool: string | undefined, isHealthCheck: boolean): readonly string[]
+  /** The headers that say which session the replica must hold, that the gateway itself is the caller, and that the client can poll. */
+  targetHeaders(pool: string | undefined, isHealthCheck: boolean, canPoll: boolean): readonly string[]
   /** The path of a server at another replica. */
   pathOf(server: string, caller: Caller): string
+  /** The poll delay in a close-stream notification of the replica; undefined for any other message. */
+  pollDelayOf(message: Message): number | undefined
   /** The replica that has accepted a request. */
   replicaIn(headers: IncomingHttpHeaders): string | undefined
   /** The time at a replica that did not accept a request because of it. */
@@ -34,6 +37,7 @@ interface ReplicaClientOptions {
 }
 
 const CONNECT_MS = 2000
+const CUT_MS = 500 // for answers that are on their way, and for connections that are about to be refused
 const MAX_BYTES = 64 * 1024 * 1024 // of one message, as from any server
 
 /** Calls servers through other replicas, in MCP 2026-07-28 over their cluster ports. */
@@ -42,7 +46,7 @@ export class ReplicaClient implements ReplicaConnections {
   readonly #options: ReplicaClientOptions
   readonly #http: HttpClient
   readonly #clocks = new Map<string, number>() // by replica: milliseconds ahead of this one
-  readonly #calls = new Set<ReplicaCall>()
+  readonly #calls = new SlotList<ReplicaCall>()
   readonly #stopListening: () => void
   #lastId = 0
 
@@ -94,6 +98,10 @@ export class ReplicaClient implements ReplicaConnections {
     return this.#options.protocol.replicaIn(headers) === replica
   }
 
+  pollDelayOf(message: Message): number | undefined {
+    return this.#options.protocol.pollDelayOf(message)
+  }
+
   learnClock(headers: IncomingHttpHeaders, replica: string): boolean {
     const there = this.#options.protocol.clockIn(headers)
     if (there === undefined) return false
@@ -118,13 +126,13 @@ export class ReplicaClient implements ReplicaConnections {
   }
 
   #headersOf({ replica, server, pool }: ReplicaTarget, exchange: Exchange): string[] {
-    const { kind, method, params, caller } = exchange
+    const { kind, method, params, caller, closeStream } = exchange
     const { protocol } = this.#options
     const name = kind === 'request' ? mcpName(method, params) : undefined
     const now = Date.now() + (this.#clocks.get(replica) ?? 0)
     const headers = [...POST_HEADERS, 'mcp-protocol-version', MODERN, 'mcp-method', mcpMethod(method)]
     if (name !== undefined) headers.push('mcp-name', name)
-    headers.push(...protocol.targetHeaders(pool, caller.isHealthCheck === true))
+    headers.push(...protocol.targetHeaders(pool, caller.isHealthCheck === true, closeStream !== undefined))
     headers.push(...protocol.callerHeaders(server, caller, replica, now))
     return addCallerHeaders(headers, exchange)
   }
@@ -132,6 +140,8 @@ export class ReplicaClient implements ReplicaConnections {
   /** The lease of a replica has ended: what was sent there gets no answer any more. */
   #left(replica: string): void {
     this.#clocks.delete(replica)
-    for (const call of [...this.#calls]) if (call.target.replica === replica) call.cut()
+    setTimeout(() => {
+      for (const call of this.#calls.entries) if (call.target.replica === replica) call.cut()
+    }, CUT_MS).unref()
   }
 }

@@ -44,6 +44,11 @@ describe.each(Object.entries(CLIENTS))('%s, each request at another of three rep
     }
   })
 
+  test('a stream that the server closes goes on, at other replicas', async () => {
+    const texts = await Promise.all([1, 2, 3].map(() => client.call('test_reconnection', {})))
+    expect(texts.map(textOf)).toEqual(texts.map(() => expect.stringMatching(/Reconnect/i)))
+  })
+
   test('cancellation', async () => {
     for (let i = 0; i < 3; i++) {
       const stop = new AbortController()

@@ -108,6 +108,35 @@ test('when the home of a session is killed, another replica takes it over', asyn
   expect(texts).toEqual([1, 2, 3, 4].map(count => `${after} ${count}`))
 })
 
+test('calls while the lease of a killed home has not ended yet are sent to the next home', async () => {
+  const server = await startServer()
+  const { url, replicas, balancer } = await open(remote(server.url))
+  const client = await connect(url)
+  const [name] = textOf(await client.call('count')).split(' ')
+  const home = replicas.find(({ store }) => store.health().claims > 0)
+  if (!home) throw new Error('no replica holds the session')
+  await expect.poll(() => home.store.health().claims).toBeGreaterThan(1)
+  balancer.leaveOut(home)
+  await home.relay.stop()
+  const texts = counts(await Promise.all(Array.from({ length: 6 }, () => client.call('count'))))
+  expect(texts).toEqual([2, 3, 4, 5, 6, 7].map(count => `${name} ${count}`))
+})
+
+test('a question whose home was killed within its lease is answered with call_lost', async () => {
+  const server = await startServer()
+  const { url, replicas, balancer } = await open(remote(server.url))
+  const answer = async () => {
+    const home = replicas.find(({ store }) => store.health().claims > 0)
+    if (!home) throw new Error('no replica holds the session')
+    balancer.leaveOut(home)
+    await home.relay.stop()
+    return { action: 'accept', content: { name: 'Ada' } }
+  }
+  const client = await connectV2('SDK v2 modern', { url, answer })
+  closing.push(client.close)
+  await expect(client.call('ask')).rejects.toMatchObject({ code: -32602, data: { reason: 'call_lost' } })
+})
+
 test('a session at a remote server goes on where it was when its home is killed', async () => {
   const server = await startServer()
   const { url, replicas, balancer } = await open(remote(server.url))

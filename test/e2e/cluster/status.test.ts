@@ -12,6 +12,7 @@ import { startReplicas } from '../../support/replicas.ts'
 const start = async () => {
   const cluster = await startReplicas({ size: 3, labels: at => (at === 2 ? ['gpu'] : []) })
   onTestFinished(cluster.close)
+  await Promise.all(cluster.replicas.map(({ gateway }) => gateway.ready))
   const [first, second] = cluster.replicas as [(typeof cluster.replicas)[0], (typeof cluster.replicas)[0]]
   const read = async (path: string, origin = first.gateway.origin): Promise<string> =>
     (await fetch(origin + path)).text()
