@@ -8,6 +8,7 @@ import {
 } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
 import { ConnectedPeers } from './connected-peers.ts'
+import { DiscoverCache } from './discover-cache.ts'
 import { LoginQuestions, type LoginQuestionsOptions } from './login-questions.ts'
 import { ParamHeaderWriter } from './param-header-writer.ts'
 import { createParking, type ParkingOptions } from './parking/parking.ts'
@@ -68,6 +69,7 @@ export const createBridge = (options: BridgeOptions): Bridge => {
     const taskTools = new WeakMap<Peer, TaskTools>() // by the peer that runs calls as tasks where a tool needs it
     const runningTasks = new WeakMap<Peer, Peer>()
     const connections = new ConnectedPeers()
+    const discoverCaches = new WeakMap<Peer, DiscoverCache>() // per peer: one with other credentials may be told something else
 
     /** The peer of a server that may have tools which only run as tasks, for callers without tasks. */
     const drive = (peer: Peer): Peer => {
@@ -100,6 +102,12 @@ export const createBridge = (options: BridgeOptions): Bridge => {
       return headers
     }
 
+    const discoverCacheOf = (peer: Peer): DiscoverCache => {
+      const cache = discoverCaches.get(peer) ?? new DiscoverCache()
+      discoverCaches.set(peer, cache)
+      return cache
+    }
+
     /** Makes a peer of one era behave like one of the other, before messages are converted. */
     const adapt = (caller: Caller, peer: Peer): Dispatch => {
       if (isModern(caller.revision) === isModern(peer.revision)) return peer.dispatch
@@ -123,7 +131,10 @@ export const createBridge = (options: BridgeOptions): Bridge => {
         return logins ? withDispatch(peer, logins.wrap(peer.dispatch)) : peer
       }
       let dispatch = adapt(caller, peer)
-      if (peer.revision !== caller.revision) dispatch = translate(peer.revision, dispatch, subscriptions)
+      if (isModern(peer.revision) && !isModern(caller.revision)) {
+        const cache = discoverCacheOf(peer)
+        dispatch = cache.wrap(translate(peer.revision, dispatch, subscriptions, cache.keep))
+      } else if (peer.revision !== caller.revision) dispatch = translate(peer.revision, dispatch, subscriptions)
       if (parks) dispatch = parkedCalls.wrap(dispatch)
       if (logins) dispatch = logins.wrap(dispatch)
       return { revision: caller.revision, asks: peer.asks && !parks, dispatch }

@@ -8,7 +8,7 @@ import {
 } from '../eras/convert.ts'
 import { deliver } from '../protocol/deliver.ts'
 import { rpcError } from '../protocol/errors.ts'
-import type { Answer, Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
+import type { Answer, Caller, Dispatch, Exchange, Frame, Question } from '../protocol/exchange.ts'
 import { isLogSeverity, LOG_SEVERITIES } from '../protocol/methods.ts'
 import { NOTIFICATIONS } from '../protocol/notifications.ts'
 import { isModern, type Revision } from '../protocol/revisions.ts'
@@ -29,9 +29,17 @@ const LEGACY_ONLY: ReadonlyMap<string, LocalHandler> = new Map<string, LocalHand
   [NOTIFICATIONS.rootsChanged, () => {}], // modern servers ask when they need roots
 ])
 
+/** Called with each result of `server/discover`: as the server sent it, and in the caller's revision. */
+type OnDiscovered = (caller: Caller, native: Json, result: Json) => void
+
 /** Converts between the revisions of a caller and a server: the params of a request, and the frames of its response. */
-export const translate = (to: Revision, dispatch: Dispatch, subscriptions: LegacySubscriptions): Dispatch => {
-  const forward: Dispatch = exchange => dispatch(convert(exchange, to))
+export const translate = (
+  to: Revision,
+  dispatch: Dispatch,
+  subscriptions: LegacySubscriptions,
+  onDiscovered?: OnDiscovered,
+): Dispatch => {
+  const forward: Dispatch = exchange => dispatch(convert(exchange, to, onDiscovered))
   if (!isModern(to)) return forward
   return exchange => {
     const local = isModern(exchange.caller.revision) ? undefined : LEGACY_ONLY.get(exchange.method)
@@ -40,21 +48,31 @@ export const translate = (to: Revision, dispatch: Dispatch, subscriptions: Legac
   }
 }
 
-const convert = (exchange: Exchange, to: Revision): Exchange => {
+const convert = (exchange: Exchange, to: Revision, onDiscovered: OnDiscovered | undefined): Exchange => {
   const from = exchange.caller.revision
   return {
     ...exchange,
     params: convertParams(exchange.method, exchange.params, from, to),
     sink: frame =>
-      frame.kind === 'question' ? ask(exchange, frame, to) : exchange.sink(convertFrame(exchange, frame, to)),
+      frame.kind === 'question'
+        ? ask(exchange, frame, to)
+        : exchange.sink(convertFrame(exchange, frame, to, onDiscovered)),
   }
 }
 
-const convertFrame = (exchange: Exchange, frame: Exclude<Frame, Question>, peer: Revision): Frame => {
+const convertFrame = (
+  exchange: Exchange,
+  frame: Exclude<Frame, Question>,
+  peer: Revision,
+  onDiscovered: OnDiscovered | undefined,
+): Frame => {
   const caller = exchange.caller.revision
   switch (frame.kind) {
-    case 'result':
-      return { kind: 'result', result: convertResult(exchange.method, frame.result, peer, caller) }
+    case 'result': {
+      const result = convertResult(exchange.method, frame.result, peer, caller)
+      if (exchange.method === 'server/discover') onDiscovered?.(exchange.caller, frame.result, result)
+      return { kind: 'result', result }
+    }
     case 'failure': {
       const { method, params } = exchange
       const ending = convertError(method, frame.error, params, peer, caller, exchange.caller.capabilities)

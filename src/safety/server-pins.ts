@@ -1,3 +1,4 @@
+import { principalKey } from '../protocol/callers.ts'
 import { BoundedCache } from '../std/bounded-cache.ts'
 import { SingleFlight } from '../std/single-flight.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -63,7 +64,7 @@ export class ServerPins {
 
   /** The list of a principal; undefined: the one for all callers. */
   listOf(principal: string | undefined): PinnedList {
-    const key = principal === undefined ? '' : `=${principal}`
+    const key = principalKey(principal)
     const known = this.#lists.get(key)
     if (known) return known
     const list = new PinnedList(this, principal, this.#options)

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { principalKey } from '../../protocol/callers.ts'
 import { deliver } from '../../protocol/deliver.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import type { Dispatch, Exchange } from '../../protocol/exchange.ts'
@@ -59,7 +60,7 @@ export const createParking = (options: ParkingOptions): Parking => {
   const count = (call: ParkedCall): void => {
     quota.delete(call)
     const { principal } = call.origin.caller
-    for (const evicted of quota.add(principal === undefined ? '' : `=${principal}`, call, call.bytes)) evicted.expire()
+    for (const evicted of quota.add(principalKey(principal), call, call.bytes)) evicted.expire()
   }
 
   const forget = (call: ParkedCall): void => {

@@ -246,6 +246,38 @@ test.each<[string, RpcError]>([
   expect(vi.getTimerCount()).toBe(0)
 })
 
+test('a server that does not know the method is not asked for each session, but soon again', async () => {
+  const server = modernServer()
+  const error = rpcError('methodNotFound')
+  server.onListen(exchange => void exchange.sink({ kind: 'failure', error }))
+  const anonymous = (session: string) => server.listen({ toolsListChanged: true }, { principal: undefined, session })
+  for (const session of ['a', 'b', 'c']) expect((await anonymous(session)).frames).toEqual([{ kind: 'failure', error }])
+  expect(server.requests).toHaveLength(1)
+  server.onListen(exchange => server.acknowledge(exchange))
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect((await anonymous('d')).told()).toEqual([{ toolsListChanged: true }])
+})
+
+test('the message in which a server refused the method is not kept', async () => {
+  const server = modernServer()
+  const error = { ...rpcError('methodNotFound'), data: inLargeMessage({ hint: 'none' }) }
+  server.onListen(exchange => void exchange.sink({ kind: 'failure', error }))
+  await server.listen({ toolsListChanged: true }, { principal: undefined, session: 'a' })
+  const { frames } = await server.listen({ toolsListChanged: true }, { principal: undefined, session: 'b' })
+  const [known] = frames.map(frame => (frame.kind === 'failure' ? frame.error.data : undefined))
+  expect(known?.toValue()).toEqual({ hint: 'none' })
+  expect(known?.retained).toBeLessThan(100)
+})
+
+test('a server that is back is asked at once, although it did not know the method before', async () => {
+  const server = modernServer()
+  server.onListen(exchange => void exchange.sink({ kind: 'failure', error: rpcError('methodNotFound') }))
+  await server.listen({ toolsListChanged: true })
+  server.onListen(exchange => server.acknowledge(exchange))
+  server.reconnect()
+  expect((await server.listen({ toolsListChanged: true })).told()).toEqual([{ toolsListChanged: true }])
+})
+
 test('a request that the server rejects because of one listener does not harm the others', async () => {
   const server = modernServer()
   const good = await server.listen({ resourceSubscriptions: ['test://a'] })

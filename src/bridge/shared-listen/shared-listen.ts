@@ -1,6 +1,6 @@
 import { Abort } from '../../protocol/cancellation.ts'
 import { thrownError } from '../../protocol/deliver.ts'
-import { ERRORS, NoAnswer } from '../../protocol/errors.ts'
+import { ERRORS, NoAnswer, type RpcError } from '../../protocol/errors.ts'
 import type { Caller, Exchange, Frame, Peer } from '../../protocol/exchange.ts'
 import { missedNotices, NOTIFICATIONS, noticeKey } from '../../protocol/notifications.ts'
 import { isModern } from '../../protocol/revisions.ts'
@@ -28,6 +28,8 @@ interface SharedListenOptions {
   open(): Promise<Peer>
   /** Serves a listener alone: the server does not accept what it asks for together with the others. */
   separate(exchange: Exchange): void
+  /** The server does not know the method. */
+  onUnsupported(error: RpcError): void
   onEmpty(): void
 }
 
@@ -196,6 +198,7 @@ export class SharedListen {
   #notAcknowledged(request: ListenRequest, frame: Ending): void {
     const waiting = this.#waiting().filter(({ order }) => order <= request.lastOrder)
     const isRefusal = frame.kind === 'failure' && !(frame.error instanceof NoAnswer)
+    if (isRefusal && isUnsupported(frame)) this.#options.onUnsupported(frame.error)
     if (this.#inForce || (isRefusal && this.#listeners.size > 1 && !isUnsupported(frame)))
       for (const listener of waiting) this.#separate(listener)
     else if (isRefusal) this.#endAll(frame)

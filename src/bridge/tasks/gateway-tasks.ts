@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hasToolFailed } from '../../eras/tasks.ts'
+import { principalKey } from '../../protocol/callers.ts'
 import { type RpcError, RpcFailure, rpcError } from '../../protocol/errors.ts'
 import { Quota } from '../../protocol/quota.ts'
 import { isFinal } from '../../protocol/task-info.ts'
@@ -105,7 +106,7 @@ export class GatewayTasks {
 
   /** Starts a task. Resolves when it is stored; rejects with an RpcFailure if it cannot be. */
   async create(origin: TaskOrigin, ttlMs: number): Promise<GatewayTask> {
-    const owner = ownerOf(origin)
+    const owner = principalKey(origin.principal)
     const count = this.#counts.get(owner) ?? 0
     if (count >= TASK_LIMITS.perPrincipal || this.size >= LIMITS.total) throw tooMany(count)
     const task = new GatewayTask(randomUUID(), origin, boundedTtl(ttlMs), this.#hooks)
@@ -304,7 +305,7 @@ export class GatewayTasks {
       return this.#evict(this.#quota.add(entry.owner, entry, record.state.result?.retained ?? 0))
     }
     const task = new GatewayTask(held.id, record.origin, record.state.ttlMs, this.#hooks, { record, epoch: held.epoch })
-    const owner = ownerOf(record.origin)
+    const owner = principalKey(record.origin.principal)
     this.#counts.set(owner, (this.#counts.get(owner) ?? 0) + 1)
     this.#hold(task, held)
     void this.#drain(task, held) // what arrived while no process ran it
@@ -338,15 +339,13 @@ const entryOf = (
   { origin, state }: Pick<TaskRecord, 'origin' | 'state'>,
   task?: GatewayTask,
 ): TaskEntry => ({
-  owner: ownerOf(origin),
+  owner: principalKey(origin.principal),
   expires: state.createdAt + state.ttlMs,
   claim: { kind, id, epoch },
   origin,
   task,
   last: summaryOf(state),
 })
-
-const ownerOf = ({ principal }: TaskOrigin): string => (principal === undefined ? '' : `=${principal}`)
 
 const boundedTtl = (ttlMs: number): number =>
   Math.min(Math.max(Number.isFinite(ttlMs) ? Math.round(ttlMs) : TASK_LIMITS.ttlMs, 1000), TASK_LIMITS.maxTtlMs)

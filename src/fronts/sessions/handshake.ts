@@ -19,13 +19,40 @@ export const readInitialize = (params: Json): ClientIdentity | string => {
   if (tooLarge !== undefined) return tooLarge
   return {
     revision: isRevision(wanted) && !isModern(wanted) ? wanted : NEWEST_LEGACY,
-    capabilities: capabilities.compact(), // a session must not keep the bytes of the request
-    info: info?.compact(),
+    capabilities: internJson(capabilities),
+    info: info && internJson(info),
   }
 }
 
-/** The result of `initialize`, from what `server/discover` says about the workspace. */
+const internedByText = new Map<string, Json>() // most clients say the same of themselves each time
+const MOST_INTERNED = 1000
+const MOST_INTERNED_BYTES = 512 // of one value
+
+/** An equal value that may outlive the request: a session must not keep its bytes. */
+const internJson = (value: Json): Json => {
+  if (value.size > MOST_INTERNED_BYTES) return value.compact()
+  const text = value.toString()
+  const interned = internedByText.get(text)
+  if (interned) return interned
+  if (internedByText.size >= MOST_INTERNED) internedByText.clear()
+  const compact = value.compact()
+  internedByText.set(text, compact)
+  return compact
+}
+
+/** By discover result; weak: does not keep the discover result in memory. */
+const lastInitializeResults = new WeakMap<Json, { readonly revision: Revision; readonly result: Json }>()
+
+/** The result of `initialize`, from what `server/discover` says about the workspace: often it is what it said before. */
 export const initializeResult = (revision: Revision, discovered: Json): Json => {
+  const last = lastInitializeResults.get(discovered)
+  if (last?.revision === revision) return last.result
+  const result = makeResult(revision, discovered)
+  lastInitializeResults.set(discovered, { revision, result })
+  return result
+}
+
+const makeResult = (revision: Revision, discovered: Json): Json => {
   const meta = discovered.get('_meta')
   const rest = meta?.without(META.serverInfo)
   return Json.of({

@@ -1,3 +1,4 @@
+import { principalKey } from '../../protocol/callers.ts'
 import { capabilitiesFingerprint } from '../../protocol/capabilities.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import { isModern } from '../../protocol/revisions.ts'
@@ -7,8 +8,7 @@ export const publicKeyOf = ({ revision, capabilities }: Pick<Caller, 'revision' 
   `${isModern(revision) ? 'modern' : 'legacy'} ${capabilitiesFingerprint(capabilities)}`
 
 /** Equal for callers that share all lists: those of one principal with equal capabilities. All anonymous callers are one. */
-export const cacheOwnerOf = (caller: Caller): string =>
-  `${caller.principal === undefined ? '' : `=${caller.principal}`}\n${publicKeyOf(caller)}`
+export const cacheOwnerOf = (caller: Caller): string => `${principalKey(caller.principal)}\n${publicKeyOf(caller)}`
 
 /** The principal in a cache owner. No fingerprint contains a line break. */
 export const principalOf = (owner: string): string => owner.slice(0, owner.lastIndexOf('\n'))

@@ -1,4 +1,5 @@
 import type { WorkspaceConfig } from '../../config/snapshot.ts'
+import { principalKey } from '../../protocol/callers.ts'
 import { boundedKey } from '../../protocol/capabilities.ts'
 import type { Caller } from '../../protocol/exchange.ts'
 import type { Policy } from '../../protocol/policy.ts'
@@ -95,7 +96,7 @@ export class MergedLists implements ListView {
     if (this.#empty.get(key) === version) return undefined
     const cached = this.#cachedLists(caller, kind)
     if (cached.some(({ entry }) => entry.value)) return this.#storeView(key, caller, kind, cached, 0).list
-    this.#empty.set(key, version, groupOf(caller))
+    this.#empty.set(key, version, principalKey(caller.principal))
     return undefined
   }
 
@@ -133,7 +134,7 @@ export class MergedLists implements ListView {
     const isEnough = parts.every(({ member, list }) => list || !member.isUp())
     const list = isEnough ? this.#build(caller, kind, parts) : undefined
     const checkAt = now + this.#catalog.times.fetchIntervalMs
-    this.#guesses.set(key, { list, version: this.#catalog.versionOf(caller), checkAt }, groupOf(caller))
+    this.#guesses.set(key, { list, version: this.#catalog.versionOf(caller), checkAt }, principalKey(caller.principal))
     return list
   }
 
@@ -156,7 +157,7 @@ export class MergedLists implements ListView {
       version: this.#catalog.versionOf(caller),
       checkAt,
     }
-    this.#views.set(key, view, groupOf(caller))
+    this.#views.set(key, view, principalKey(caller.principal))
     return view
   }
 
@@ -184,8 +185,6 @@ export class MergedLists implements ListView {
     return `${kind}\n${caller.revision}\n${session}\n${policyKey(caller.policy)}\n${cacheOwnerOf(caller)}`
   }
 }
-
-const groupOf = ({ principal }: Caller): string => (principal === undefined ? '' : `=${principal}`)
 
 const policies = new WeakMap<Policy, string>()
 
