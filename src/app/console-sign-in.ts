@@ -6,6 +6,7 @@ import type { ConsoleSession } from '../auth/console-sessions.ts'
 import type { InboundAuth } from '../auth/inbound-auth.ts'
 import { type CookieJar, createCookieJar } from '../auth/server/cookies.ts'
 import { hashSecret } from '../auth/token.ts'
+import { clientAddressOf } from '../protocol/admission.ts'
 import type { WriteAuditEvent } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
 
@@ -75,9 +76,9 @@ export const createConsoleSignIn = (options: ConsoleSignInOptions): ConsoleSignI
         return session && browserSession(request, session)
       },
       clearCookie: request => jarFor(request).remove(COOKIE),
-      onSignedIn: ({ principal, token }, { socket }) => {
+      onSignedIn: ({ principal, token }, request) => {
         log.info({ principal, token }, 'user signed in to the console')
-        writeAudit?.('signed_in', { principal, token, address: socket.remoteAddress, to: 'console' })
+        writeAudit?.('signed_in', { principal, token, address: clientAddressOf(request), to: 'console' })
       },
     },
   }

@@ -11,7 +11,7 @@ import { createIssuerSessions } from '../auth/server/issuer-sessions.ts'
 import { Sealer } from '../auth/server/sealer.ts'
 import { createSignIn } from '../auth/server/sign-in.ts'
 import { Visitors } from '../auth/server/visitors.ts'
-import type { ApiTokens } from '../auth/token.ts'
+import type { StoredApiTokens } from '../auth/token-store.ts'
 import type { Auth, Issuer, Snapshot } from '../config/snapshot.ts'
 import type { FrontState } from '../fronts/http/front-request.ts'
 import type { HttpRoutes } from '../fronts/http/listen.ts'
@@ -27,7 +27,7 @@ interface OAuthServerOptions {
   readonly snapshot: Pick<Snapshot, 'auth' | 'listen'>
   readonly origin: () => string // at which the gateway listens
   readonly ownPort: () => number | undefined
-  readonly tokens: ApiTokens
+  readonly tokens: StoredApiTokens
   readonly state: Pick<FrontState, 'store' | 'keys'>
   readonly writeAudit: WriteAuditEvent | undefined // undefined: there is no audit log
   readonly log: Log

@@ -26,8 +26,8 @@ interface ServerOAuthOptions {
 /** OAuth towards servers: tokens for the runtime, pages for browsers, and endpoints for the owner. */
 export interface ServerOAuthParts extends OAuthAccess {
   readonly logins: Logins
-  /** The tokens of servers in memory. */
-  tokensInUse(): readonly string[]
+  /** The tokens that servers were used with last; the same array until there are others. */
+  recentTokens(): readonly string[]
   /** The servers at which users log in. */
   servers(): readonly string[]
   /** The same, with what is known of them. */
@@ -62,7 +62,7 @@ export const createServerOAuth = async (options: ServerOAuthOptions): Promise<Se
     credentialsFor: config => client.credentialsFor(config),
     logins,
     demands,
-    tokensInUse: () => client.tokensInUse(),
+    recentTokens: () => client.recentTokens(),
     servers: () => byPeople().map(({ name }) => name),
     describeServers: () =>
       byPeople().map(config => ({

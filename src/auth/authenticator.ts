@@ -2,9 +2,10 @@ import type { ServerResponse } from 'node:http'
 import type { Admission, OpenerTokens, RequestInfo } from '../protocol/admission.ts'
 import type { Policy } from '../protocol/policy.ts'
 import { LONGEST_TIMER_MS } from '../std/time.ts'
-import type { Shared } from '../stores/state/state-store.ts'
+import { type Shared, StateError } from '../stores/state/state-store.ts'
 import type { WriteAuditEvent } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
+import { LastAdmissions } from './last-admissions.ts'
 import { createLastUsed } from './last-used.ts'
 import { OpenResponses } from './open-responses.ts'
 import {
@@ -18,10 +19,10 @@ import {
   wrongWorkspace,
 } from './rejections.ts'
 import { openSharedTokenStore } from './shared-tokens.ts'
-import { type ApiTokens, canAccess, EVERY_WORKSPACE, findToken, isExpired, type Token } from './token.ts'
+import { canAccess, EVERY_WORKSPACE, expiryOf, findToken, isExpired, type Token } from './token.ts'
 import { writeTokenEvents } from './token-events.ts'
 import { readTokens, tokenFilePath } from './token-file.ts'
-import { openTokenStore, type TokenStore } from './token-store.ts'
+import { openTokenStore, type StoredApiTokens, type TokenStore } from './token-store.ts'
 
 interface AuthenticatorOptions {
   readonly data: string | undefined // the data directory
@@ -82,6 +83,7 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
   // What is open, with its token; undefined if it was admitted while none was needed.
   const sessions = new Map<() => void, string | undefined>() // token ids by the function that ends it
   const responses = new OpenResponses<string | undefined>()
+  const lastAdmissions = new LastAdmissions<Token>()
   let tokens: ReadonlyMap<string, Token> = new Map() // by hash
   let nextExpiry: NodeJS.Timeout | undefined
 
@@ -118,10 +120,18 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
   }
 
   const check = (request: RequestInfo, workspace: string, response?: ServerResponse): Admission => {
+    const again = lastAdmissions.find(request, workspace)
+    if (again) return admit(again, request, response)
     const token = authenticate(request, workspace)
     if ('kind' in token) return token
     if (!canAccess(token, workspace))
       return recordFailure(wrongWorkspace(request, workspace), request, workspace, token.id)
+    const standsForAnother = findSubstitute(bearerOf(request) ?? '') !== undefined // and can end before it
+    if (!standsForAnother) lastAdmissions.set(request, workspace, token, expiryOf(token))
+    return admit(token, request, response)
+  }
+
+  const admit = (token: Token, request: RequestInfo, response?: ServerResponse): Admission => {
     trackResponse(request, token, response)
     const { id, principal, policy: policyName } = token
     if (policyName === undefined) return { kind: 'in', principal, token: id }
@@ -137,6 +147,7 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
 
   /** Ends everything whose token is no longer valid; runs again when the next token expires. */
   const endInvalid = (): void => {
+    lastAdmissions.clear()
     const now = Date.now()
     const valid = new Set([...tokens.values()].filter(token => !isExpired(token, now)).map(({ id }) => id))
     const isStillValid = (id: string | undefined): boolean => (id === undefined ? !isRequired() : valid.has(id))
@@ -187,7 +198,10 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
     apiTokens: {
       find: secret => (store ? findToken(store.tokens, secret) : undefined),
       byId: id => [...(store?.tokens.values() ?? [])].find(token => token.id === id),
-    } satisfies ApiTokens,
+      refresh: async () => {
+        if (store && !(await store.reload())) throw new StateError('away', 'The API tokens cannot be read now.')
+      },
+    } satisfies StoredApiTokens,
     /** Whether `check` would admit a request; counts and logs nothing. */
     canAccess: (request: RequestInfo, workspace: string): boolean => {
       const token = tokenOf(request)
@@ -196,7 +210,7 @@ export const openAuthenticator = async (options: AuthenticatorOptions) => {
     /** For the owner, who sees and changes the tokens. */
     stored: {
       onChange: listener => store?.onChange(listener),
-      reload: async () => store?.reload(),
+      reload: async () => void (await store?.reload()),
       lastUsed: async () => lastUsed?.readAll() ?? {},
     } satisfies StoredTokens,
     close: async (): Promise<void> => {

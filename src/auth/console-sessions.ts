@@ -84,9 +84,10 @@ export class ConsoleSessions {
 
   /** The value of the cookie, valid for some hours more. */
   seal({ id, csrf, token, created }: ConsoleSession): { readonly value: string; readonly ms: number } {
-    const until = Math.min(Date.now() + IDLE_MS, created + LONGEST_MS)
+    const now = Date.now()
+    const until = Math.min(now + IDLE_MS, created + LONGEST_MS)
     const content: SealedSession = { id, csrf, token: token.id, created, until }
-    const ms = until - Date.now()
+    const ms = until - now
     return { value: this.#sealer.seal('console', content, ms), ms }
   }
 

@@ -131,6 +131,42 @@ describe('with a token', () => {
     })
   })
 
+  it('a request like the one before it on its connection is admitted in the same way', async () => {
+    const secret = await create({ workspaces: ['mine'], expires: new Date(Date.now() + 3_000).toISOString() })
+    const { admit } = await open()
+    const before = request(`Bearer ${secret}`)
+    const next = (authorization: string) => ({ headers: { authorization }, socket: before.socket })
+    expect(admit(before, 'mine')).toMatchObject({ kind: 'in' })
+    expect(admit(next(`Bearer ${secret}`), 'mine')).toEqual(admit(before, 'mine'))
+    expect(admit(next(`Bearer ${secret}`), 'other')).toMatchObject({ status: 403 })
+    for (const other of [`Bearer ${secret.slice(0, -1)}`, `Bearer ${secret}x`, `Bearer x${secret.slice(1)}`])
+      expect(admit(next(other), 'mine')).toMatchObject({ status: 401 })
+    expect(admit(next(`Bearer ${secret}`), 'mine')).toMatchObject({ kind: 'in' })
+    vi.useFakeTimers({ now: Date.now() + 3_001, toFake: ['Date'] })
+    expect(admit(next(`Bearer ${secret}`), 'mine')).toMatchObject({ status: 401 })
+  })
+
+  it('that request is rejected once the token is revoked', async () => {
+    const secret = await create()
+    const { admit, storedTokens } = await open()
+    const repeated = request(`Bearer ${secret}`)
+    for (let at = 0; at < 2; at++) expect(admit(repeated, 'default')).toMatchObject({ kind: 'in' })
+    await changeTokens(tokenFilePath(data), () => [])
+    await storedTokens?.reload()
+    expect(admit(repeated, 'default')).toMatchObject({ status: 401 })
+  })
+
+  it('a token of the console is rejected on its connection once the user has signed out', async () => {
+    await create({ id: 'owner' })
+    const { admit, consoleSessions } = await open()
+    const session = consoleSessions.open('owner')
+    if (!session) throw new Error('the token was not read')
+    const repeated = request(`Bearer ${consoleSessions.createMcpToken(session)}`)
+    for (let at = 0; at < 2; at++) expect(admit(repeated, 'default')).toMatchObject({ kind: 'in' })
+    await consoleSessions.end(session)
+    expect(admit(repeated, 'default')).toMatchObject({ status: 401 })
+  })
+
   it('a token of another workspace is 403 insufficient_scope', async () => {
     const secret = await create({ workspaces: ['mine'] })
     const { admit } = await open()

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { ConfigError } from '../config/problems.ts'
 import type { RateLimits } from '../config/snapshot.ts'
 import type { Admission, Admit, OpenerTokens, RequestInfo } from '../protocol/admission.ts'
-import { quotaOwner } from '../protocol/admission.ts'
+import { clientAddressOf, quotaOwner } from '../protocol/admission.ts'
 import type { Shared } from '../stores/state/state-store.ts'
 import type { WriteAuditEvent } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -15,8 +15,9 @@ import { createRateLimiter, type LimitRate } from './rate-limiter.ts'
 import { tooManyFailures, tooManyRequests, unknownWorkspace } from './rejections.ts'
 import { createProtectedResource, type ProtectedResource } from './resource.ts'
 import { Sealer } from './server/sealer.ts'
-import { type ApiTokens, createSecret, EVERY_WORKSPACE, hashSecret, isApiSecret, type Token } from './token.ts'
+import { createSecret, EVERY_WORKSPACE, hashSecret, isApiSecret, type Token } from './token.ts'
 import { createTokenPolicies, type PolicyOf } from './token-policies.ts'
+import type { StoredApiTokens } from './token-store.ts'
 import type { TokenVerifier } from './verify/verifier.ts'
 
 /** What the replicas of a cluster share. */
@@ -53,7 +54,7 @@ export interface InboundAuth {
   admitOperator(request: RequestInfo): Admission | undefined | Promise<Admission>
   readonly tokens: OpenerTokens
   /** The tokens that people can sign in with. */
-  readonly apiTokens: ApiTokens
+  readonly apiTokens: StoredApiTokens
   /** Undefined if tokens are not used: with --insecure, or `auth.required` set to false. */
   readonly storedTokens: StoredTokens | undefined
   readonly consoleSessions: ConsoleSessions
@@ -88,7 +89,7 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
   const failures = new FailedLogins(log)
   const recordFailure: RecordFailure = (rejection, request, workspace, token) => {
     const fields = { reason: rejection.error.message, workspace, token }
-    const waitMs = failures.record(request.socket.remoteAddress, fields)
+    const waitMs = failures.record(clientAddressOf(request), fields)
     return waitMs === undefined ? rejection : tooManyFailures(request, waitMs)
   }
   const policyFor = createTokenPolicies(policyOf, log)
@@ -177,8 +178,8 @@ export const createInboundAuth = async (options: InboundAuthOptions): Promise<In
     apiTokens: authenticator?.apiTokens ?? NO_API_TOKENS,
     storedTokens: authenticator?.stored,
     consoleSessions,
-    recordSignInFailure: ({ socket }, reason) =>
-      failures.record(socket.remoteAddress, { reason, workspace: EVERY_WORKSPACE, token: undefined }),
+    recordSignInFailure: (request, reason) =>
+      failures.record(clientAddressOf(request), { reason, workspace: EVERY_WORKSPACE, token: undefined }),
     localSecret,
     principalWithoutToken,
     close: async () => {
@@ -200,7 +201,7 @@ const NO_TOKENS: OpenerTokens = { isValid: () => true, onRevoked: () => () => {}
 /** OAuth tokens are not accepted any more. */
 const NONE_VALID: OpenerTokens = { ...NO_TOKENS, isValid: () => false }
 
-const NO_API_TOKENS: ApiTokens = { find: () => undefined, byId: () => undefined }
+const NO_API_TOKENS: StoredApiTokens = { find: () => undefined, byId: () => undefined, refresh: async () => {} }
 
 const createLocalToken = (secret: string): Token => ({
   id: LOCAL,
@@ -219,7 +220,7 @@ const withRateLimit =
       if (admission.kind === 'out') return admission
       const decide = (waitMs: number | undefined): Admission =>
         waitMs === undefined ? admission : tooManyRequests(request, waitMs)
-      const waitMs = limitRate(quotaOwner(admission.principal, request.socket.remoteAddress), workspace)
+      const waitMs = limitRate(quotaOwner(admission.principal, clientAddressOf(request)), workspace)
       return waitMs instanceof Promise ? waitMs.then(decide) : decide(waitMs)
     }
     const admission = check(request, workspace, response)

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Admission, OpenerTokens, RequestInfo } from '../protocol/admission.ts'
 import type { Policy } from '../protocol/policy.ts'
 import { BoundedCache } from '../std/bounded-cache.ts'
+import { LastAdmissions } from './last-admissions.ts'
 import { OpenResponses } from './open-responses.ts'
 import {
   type AuthRejection,
@@ -27,17 +27,10 @@ interface OAuthAdmissionOptions {
   readonly onRevoked: OpenerTokens['onRevoked']
 }
 
-/** What the last request of a connection was admitted with: most clients send the same header again and again. */
-interface LastAdmission {
-  readonly authorization: string
-  readonly workspace: string
+interface AdmittedToken {
   readonly token: VerifiedToken
   readonly admission: Admission
-  readonly until: number
-  readonly endedGrants: number // until then; the token may belong to one that has ended since
 }
-
-const REPEATED_MS = 5_000
 
 /** What was opened with an OAuth token of an issuer: it ends with the token's expiry, not by a revocation. */
 const OF_ISSUER = 'oauth'
@@ -55,8 +48,7 @@ export const isOAuthToken = (id: string | undefined): boolean => id === OF_ISSUE
 export const createOAuthAdmission = (options: OAuthAdmissionOptions) => {
   const { verifier, resource, policyFor, recordFailure, onRevoked } = options
   const accepted = new WeakMap<VerifiedToken, Set<string>>() // workspaces that the token opens; not all of them
-  const lastOf = new WeakMap<Socket, LastAdmission>()
-  let endedGrants = 0
+  const lastAdmissions = new LastAdmissions<AdmittedToken>()
   const sessions = new Map<() => void, string>() // ids of grants, by the function that ends what was opened with it
   const responses = new OpenResponses<string>() // ids of grants
 
@@ -64,7 +56,7 @@ export const createOAuthAdmission = (options: OAuthAdmissionOptions) => {
 
   /** Ends everything that was opened with a grant. */
   const endGrant = (grant: string): void => {
-    endedGrants++
+    lastAdmissions.clear()
     followed.delete(grant)
     for (const [end, id] of [...sessions]) if (id === OF_GRANT + grant && sessions.delete(end)) end()
     responses.destroyUnless(id => id !== grant)
@@ -138,19 +130,15 @@ export const createOAuthAdmission = (options: OAuthAdmissionOptions) => {
     }
     if (check.grant) track(check.grant.id, request, response)
     const admission = admit(check)
-    const { authorization = '' } = request.headers
-    const until = Math.min(check.expires, Date.now() + REPEATED_MS)
-    lastOf.set(request.socket, { authorization, workspace, token: check, admission, until, endedGrants })
+    lastAdmissions.set(request, workspace, { token: check, admission }, check.expires)
     return admission
   }
 
   return {
     /** Admits a request that is like the one before it on its connection; undefined if it is not. */
     readmit: (request: RequestInfo, workspace: string, response?: ServerResponse): Admission | undefined => {
-      const last = lastOf.get(request.socket)
-      if (!last || last.authorization !== request.headers.authorization || last.workspace !== workspace)
-        return undefined
-      if (last.endedGrants !== endedGrants || Date.now() >= last.until) return undefined
+      const last = lastAdmissions.find(request, workspace)
+      if (!last) return undefined
       const { token, admission } = last
       if (token.grant) track(token.grant.id, request, response)
       return token.policy === undefined ? admission : admit(token) // the policy may have changed

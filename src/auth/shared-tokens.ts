@@ -1,5 +1,5 @@
 import { ConfigError } from '../config/problems.ts'
-import { SingleFlight } from '../std/single-flight.ts'
+import { FreshRead } from '../std/fresh-read.ts'
 import type { Shared } from '../stores/state/state-store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Token } from './token.ts'
@@ -42,14 +42,12 @@ export const openSharedTokenStore = async (
   log: Log,
   former: readonly Token[] | undefined,
 ): Promise<TokenStore> => {
-  const reading = new SingleFlight()
   const listeners: (() => void)[] = []
   let tokens: ReadonlyMap<string, Token> = new Map()
   let exists = false
   let isUnread = true // there may be tokens: until they can be read, callers are rejected
   let version = 0
   let lastError: string | undefined // the last one logged
-  let isStale = false
 
   /** The tokens of the data directory become the first ones of the store. */
   const copyFormer = async (first: readonly Token[]): Promise<void> => {
@@ -77,18 +75,13 @@ export const openSharedTokenStore = async (
     log.error({ reason }, 'tokens could not be read from the store; those read before stay valid')
   }
 
-  const readWhileStale = async (): Promise<void> => {
-    while (isStale) {
-      isStale = false
-      await read().catch((error: Error) => logError(error.message))
-    }
-  }
-
-  /** Reads again, after the read in progress if there is one; that one may have ended just now. */
-  const refresh = async (): Promise<void> => {
-    isStale = true
-    await reading.run(readWhileStale)
-    if (isStale) await refresh()
+  const reading = new FreshRead(() =>
+    read().catch((error: unknown) => logError(error instanceof Error ? error.message : String(error))),
+  )
+  /** Reads them again. False if that failed. */
+  const refresh = async (): Promise<boolean> => {
+    await reading.run()
+    return lastError === undefined
   }
 
   const stopListening = documents.on(DOCUMENT, () => void refresh())

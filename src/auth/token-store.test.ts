@@ -108,6 +108,15 @@ describe('the token store', () => {
     expect([...store.tokens.values()]).toEqual([two])
   })
 
+  it('does not read a file again that has not changed', async () => {
+    await changeTokens(file, () => [token(createSecret())])
+    store = await openTokenStore(folder, log.log)
+    const before = store.tokens
+    for (let at = 0; at < 3; at++) expect(await store.reload()).toBe(true)
+    expect(store.tokens).toBe(before)
+    expect(log.lines.filter(({ message }) => message === 'tokens read')).toHaveLength(1)
+  })
+
   it('ends with the last of many changes', async () => {
     store = await openTokenStore(folder, log.log)
     for (let count = 1; count <= 10; count++)

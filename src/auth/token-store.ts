@@ -1,9 +1,9 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SingleFlight } from '../std/single-flight.ts'
+import { FreshRead } from '../std/fresh-read.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { Token } from './token.ts'
+import type { ApiTokens, Token } from './token.ts'
 import { readTokens, TOKEN_FILE } from './token-file.ts'
 
 const POLL_MS = 2000 // for file systems without change events, and if no watches are left
@@ -17,21 +17,25 @@ export interface TokenStore {
   readonly isUnread?: boolean // there may be tokens that could not be read yet
   readonly tokens: ReadonlyMap<string, Token> // by hash
   onChange(listener: () => void): void
-  /** Reads the tokens now, after a change by this process; resolves when the listeners have been called. */
-  reload(): Promise<void>
+  /** Reads the tokens now; resolves when the listeners have been called. False if they could not be read. */
+  reload(): Promise<boolean>
   close(): void
+}
+
+/** The API tokens of users, which can be read again. */
+export interface StoredApiTokens extends ApiTokens {
+  /** Finds out about tokens that are not known yet. Rejects with a StateError if the tokens cannot be read now. */
+  refresh(): Promise<void>
 }
 
 /** Reads the tokens and watches their file, even before it exists; rejects with a ConfigError if it is invalid. */
 export const openTokenStore = async (directory: string, log: Log): Promise<TokenStore> => {
   const file = join(directory, TOKEN_FILE)
-  const reading = new SingleFlight()
   const listeners: (() => void)[] = []
   let tokens: ReadonlyMap<string, Token> = new Map()
   let exists = false
-  let stamp: string | undefined
+  let stamp: string | undefined = UNREAD
   let lastError: string | undefined // the last one logged
-  let isStale = false
 
   const readStamp = async (): Promise<string | undefined> => {
     const found = await stat(file).catch(() => undefined)
@@ -39,7 +43,9 @@ export const openTokenStore = async (directory: string, log: Log): Promise<Token
   }
 
   const read = async (): Promise<void> => {
+    const before = stamp
     stamp = await readStamp() // before the content, so that a change in between is noticed
+    if (stamp === before) return
     warnOfMode(file, stamp, log)
     const found = await readTokens(file)
     lastError = undefined
@@ -50,13 +56,6 @@ export const openTokenStore = async (directory: string, log: Log): Promise<Token
     for (const listener of listeners) listener()
   }
 
-  const readWhileStale = async (): Promise<void> => {
-    while (isStale) {
-      isStale = false
-      await read().catch((error: Error) => logError(error.message))
-    }
-  }
-
   /** Logs each reason once. The file is read again at the next poll: a revocation must not wait for another change. */
   const logError = (reason: string): void => {
     stamp = UNREAD
@@ -65,18 +64,14 @@ export const openTokenStore = async (directory: string, log: Log): Promise<Token
     log.error({ reason }, 'tokens could not be read; those read before stay valid')
   }
 
-  /** Reads the file again, after the read in progress if there is one. */
-  const refresh = async (): Promise<void> => {
-    isStale = true
-    await reading.run(readWhileStale)
-    if (isStale) await refresh() // the read in progress may have ended just now
+  const reading = new FreshRead(() => read().catch((error: Error) => logError(error.message)))
+  /** Reads the file if it has changed. False if that failed. */
+  const refresh = async (): Promise<boolean> => {
+    await reading.run()
+    return lastError === undefined
   }
 
-  const refreshIfChanged = async (): Promise<void> => {
-    if ((await readStamp()) !== stamp) await refresh()
-  }
-
-  const poll = setInterval(() => void refreshIfChanged(), POLL_MS).unref()
+  const poll = setInterval(() => void refresh(), POLL_MS).unref()
   const watcher = watchFolder(directory, () => void refresh(), log)
   const close = (): void => {
     watcher?.close()

@@ -44,8 +44,11 @@ export const findToken = (tokens: ReadonlyMap<string, Token>, secret: string): T
   return token && timingSafeEqual(Buffer.from(token.hash, 'hex'), Buffer.from(digest, 'hex')) ? token : undefined
 }
 
-export const isExpired = (token: Token, now: number): boolean =>
-  token.expires !== undefined && now >= Date.parse(token.expires)
+/** Epoch milliseconds; infinite for a token that never expires. */
+export const expiryOf = ({ expires }: Token): number =>
+  expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires)
+
+export const isExpired = (token: Token, now: number): boolean => now >= expiryOf(token)
 
 export const canAccess = (token: Pick<Token, 'workspaces'>, workspace: string): boolean =>
   token.workspaces.includes(EVERY_WORKSPACE) || token.workspaces.includes(workspace)

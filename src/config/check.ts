@@ -230,7 +230,7 @@ const readWorkspaces = (
   const known = { servers: names, enabled: names.filter(name => isEnabled(entries[name])), policies }
   const workspaces = given.flatMap(([name, entry]) => readWorkspace(name, entry, known, report) ?? [])
   const used = new Set(workspaces.flatMap(({ servers: listed, budget }) => [...listed, budget?.embeddings]))
-  for (const name of names.filter(name => !used.has(name))) {
+  for (const name of known.enabled.filter(name => !used.has(name))) {
     report.warnings.push(`${formatPath(['mcpServers', name])} is in no workspace and cannot be reached`)
   }
   return workspaces

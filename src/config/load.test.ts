@@ -413,6 +413,9 @@ describe('our own sections', () => {
     const snapshot = await load({ mcpServers: { a: REMOTE, b: REMOTE }, workspaces: { 'code.v1': { servers: ['b'] } } })
     expect(workspaces(snapshot)).toEqual({ 'code.v1': ['b'] })
     expect(snapshot.warnings).toEqual(['mcpServers.a is in no workspace and cannot be reached'])
+    const off = { ...REMOTE, disabled: true } // which its owner wants
+    const next = await load({ mcpServers: { a: off, b: REMOTE }, workspaces: { 'code.v1': { servers: ['b'] } } })
+    expect(next.warnings).toEqual([])
   })
 
   it('can put what is served without servers behind another name', async () => {

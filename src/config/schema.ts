@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { isNetwork } from '../std/address.ts'
 import { LONGEST_TIMER_MS } from '../std/time.ts'
 import { auditSchema } from './audit.ts'
 import { authSchema, publicUrlSchema } from './auth-schema.ts'
@@ -53,6 +54,13 @@ export const listenSchema = object({
   exposeMetrics: flagSchema
     .default(DEFAULT_LISTEN.exposeMetrics)
     .describe('Show /metrics, and the servers in /readyz, to every caller who reaches the port.'),
+  trustedProxies: listOf(
+    textSchema.refine(isNetwork, { error: 'expected an address or a network like "127.0.0.1" or "10.0.0.0/8"' }),
+  )
+    .default([])
+    .describe(
+      'Addresses and networks of proxies whose X-Forwarded-For names the client; for limits per address and logs.',
+    ),
   publicUrl: publicUrlSchema
     .optional()
     .describe('The origin that clients and browsers use, if not that of "host" and "port": for links and OAuth.'),

@@ -46,6 +46,7 @@ export interface Listen {
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
   readonly exposeMetrics: boolean // to every caller who reaches the port
+  readonly trustedProxies: readonly string[] // addresses and networks whose X-Forwarded-For counts
   readonly publicUrl?: string | undefined // the origin that clients and browsers use, without a slash at its end
 }
 
@@ -353,6 +354,7 @@ export const DEFAULT_LISTEN: Listen = {
   allowedHosts: [],
   allowedOrigins: [],
   exposeMetrics: false,
+  trustedProxies: [],
 }
 
 export const DEFAULT_SSE: Sse = { endpoint: 'relative' }
@@ -389,8 +391,7 @@ export const DEFAULT_PROCESS_LIMITS: ProcessLimits = {
 
 export const DEFAULT_TIMEOUT_MS = 5 * MINUTE
 
-/** More would only wait for each other at the store. */
-export const MOST_WORKERS = 64
+export const MOST_WORKERS = 64 // more would only wait for each other at the store
 
 /** The second configuration with those settings of the first that stay until a restart. */
 export const keepUntilRestart = (before: Snapshot, after: Snapshot): Snapshot => {

@@ -48,6 +48,17 @@ export interface OpenerTokens {
   onRevoked(id: string | undefined, end: () => void): () => void
 }
 
+/** By the request, where its connection is that of a proxy, or of another process of the gateway. */
+const clientAddresses = new WeakMap<object, string | undefined>()
+
+/** Says which client a request is from; undefined: it is not known. */
+export const setClientAddress = (request: object, address: string | undefined): void =>
+  void clientAddresses.set(request, address)
+
+/** The address of the client that has sent a request, as limits, the log and the audit log use it. */
+export const clientAddressOf = (request: Pick<RequestInfo, 'socket'>): string | undefined =>
+  clientAddresses.has(request) ? clientAddresses.get(request) : request.socket.remoteAddress
+
 const LOOPBACK_V6 = '::1'
 const GROUPS = 8
 const PREFIX_GROUPS = 4

@@ -43,10 +43,15 @@ const LOOPBACK: Ranges = [
   ['::', 127],
 ]
 
-const listOf = (ranges: Ranges): BlockList => {
-  const list = new BlockList()
-  for (const [network, bits] of ranges) list.addSubnet(network, bits, familyOf(network))
-  return list
+/** Makes the list with its first use: a start needs none, and compiles no expression for IPv6 addresses. */
+const listOf = (ranges: Ranges): (() => BlockList) => {
+  let list: BlockList | undefined
+  const make = (): BlockList => {
+    const made = new BlockList()
+    for (const [network, bits] of ranges) made.addSubnet(network, bits, familyOf(network))
+    return made
+  }
+  return () => (list ??= make())
 }
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
@@ -55,12 +60,12 @@ const [privateList, loopbackList] = [listOf(PRIVATE), listOf(LOOPBACK)]
 /** True for this machine, the local network and every other address outside the public Internet. */
 export const isPrivateAddress = (address: string): boolean => {
   const plain = withoutZone(address)
-  return isIP(plain) === 0 || privateList.check(plain, familyOf(plain))
+  return isIP(plain) === 0 || privateList().check(plain, familyOf(plain))
 }
 
 export const isLoopbackAddress = (address: string): boolean => {
   const plain = withoutZone(address)
-  return loopbackList.check(plain, familyOf(plain))
+  return loopbackList().check(plain, familyOf(plain))
 }
 
 /** True for the loopback addresses and those of this machine's network interfaces. */
@@ -69,6 +74,24 @@ export const isOwnAddress = (address: string): boolean => {
   if (isLoopbackAddress(plain)) return true
   const own = Object.values(networkInterfaces()).flatMap(some => some ?? [])
   return own.some(entry => plain === entry.address || plain === `::ffff:${entry.address}`)
+}
+
+/** Whether a text is an address, or a network like "10.0.0.0/8". */
+export const isNetwork = (text: string): boolean => {
+  const [address = '', bits = '0', ...more] = text.split('/')
+  const family = isIP(address)
+  return family !== 0 && more.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)
+}
+
+/** Whether an address is one of these, or in one of these networks, like "10.0.0.0/8"; IPv4 also in its form as IPv6. */
+export const matchAddresses = (networks: readonly string[]): ((address: string) => boolean) => {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', bits] = network.split('/')
+    if (bits === undefined) list.addAddress(address, familyOf(address))
+    else list.addSubnet(address, Number(bits), familyOf(address))
+  }
+  return address => networks.length > 0 && list.check(withoutZone(address), familyOf(address))
 }
 
 const withoutZone = (address: string): string => address.replace(/%.*$/, '')

@@ -174,6 +174,7 @@ export const startProtectedServer = async (first: FakeIssuer) => {
   const requests: SeenRequest[] = []
   const state = {
     issuer: first,
+    metadataPath: '/.well-known/oauth-protected-resource/mcp',
     scope: undefined as string | undefined, // named in the challenge
     stepUp: undefined as string | undefined, // refused with 403 without it
     metadata: {} as Record<string, unknown>, // besides what is needed
@@ -186,7 +187,6 @@ export const startProtectedServer = async (first: FakeIssuer) => {
     authorization_servers: [state.issuer.issuer()],
     ...state.metadata,
   })
-  const WELL_KNOWN = '/.well-known/oauth-protected-resource/mcp'
 
   const origin = await listen((request, response) => {
     void readAll(request).then(body => {
@@ -196,7 +196,7 @@ export const startProtectedServer = async (first: FakeIssuer) => {
       requests.push(full)
       const answer = answers.get(pathname)
       if (answer) return answer(full, response)
-      if (pathname === WELL_KNOWN && state.hasMetadata) return sendJson(response, document())
+      if (pathname === state.metadataPath && state.hasMetadata) return sendJson(response, document())
       if (pathname !== '/mcp') return response.writeHead(404).end()
       const challenge = challengeFor(request.headers.authorization)
       if (challenge) return response.writeHead(challenge.status, { 'www-authenticate': challenge.header }).end()
@@ -206,7 +206,7 @@ export const startProtectedServer = async (first: FakeIssuer) => {
 
   const challengeFor = (authorization = ''): { readonly status: number; readonly header: string } | undefined => {
     const token = state.issuer.accessTokens.get(authorization.replace(/^Bearer /, ''))
-    const named = state.namesMetadata && state.hasMetadata ? `, resource_metadata="${origin}${WELL_KNOWN}"` : ''
+    const named = state.namesMetadata && state.hasMetadata ? `, resource_metadata="${origin}${state.metadataPath}"` : ''
     if (!token || token.endsAt <= Date.now())
       return { status: 401, header: `Bearer realm="x"${named}${state.scope ? `, scope="${state.scope}"` : ''}` }
     if (state.stepUp && !token.scope.split(' ').includes(state.stepUp))

@@ -1,15 +1,23 @@
 import { openPostgres } from '../../src/stores/postgres.ts'
+import { openSqlite } from '../../src/stores/sqlite.ts'
 import { listenOnPostgres } from '../../src/stores/state/postgres-wake.ts'
-import { preparePostgres } from '../../src/stores/state/prepare-state.ts'
+import { preparePostgres, prepareSqlite } from '../../src/stores/state/prepare-state.ts'
 import type { StateStore } from '../../src/stores/state/state-store.ts'
-import { createSqlCluster } from './sql-cluster.ts'
+import { createLocalWake, createSqlCluster } from './sql-cluster.ts'
 
-/** Joins the replicas on a PostgreSQL; one that is killed counts as dead after four seconds, for a busy machine. */
-export const joinPostgres = async (url: string): Promise<StateStore> => {
-  const cluster = await createSqlCluster({
-    open: async () => openPostgres({ url, maxConnections: 4 }),
-    prepare: preparePostgres,
-    wake: database => listenOnPostgres(url, database),
-  })
-  return cluster.join(undefined, { beatMs: 250, leaseMs: 4000 })
+/** A replica that is killed counts as dead after four seconds, for a busy machine. */
+const TIMES = { beatMs: 250, leaseMs: 4000 }
+
+/** Joins the replicas on a database: the URL of a PostgreSQL, or the file of an SQLite. */
+export const joinStore = async (location: string): Promise<StateStore> => {
+  const cluster = await createSqlCluster(
+    location.startsWith('postgres')
+      ? {
+          open: async () => openPostgres({ url: location, maxConnections: 4 }),
+          prepare: preparePostgres,
+          wake: database => listenOnPostgres(location, database),
+        }
+      : { open: () => openSqlite(location), prepare: prepareSqlite, wake: createLocalWake() },
+  )
+  return cluster.join(undefined, TIMES)
 }

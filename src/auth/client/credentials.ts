@@ -74,11 +74,6 @@ export class Credentials implements ServerCredentials {
     return this.#listeners.add(listener)
   }
 
-  /** The tokens in memory. */
-  tokensInUse(): readonly string[] {
-    return this.#options.tokens.inUse()
-  }
-
   declare(endpoints: DeclaredEndpoints): void {
     this.#options.discovery.declare(endpoints)
   }
@@ -99,12 +94,9 @@ export class Credentials implements ServerCredentials {
 
   /** Starts a login for a user who was not refused just now. Rejects as `#begin` does. */
   async begin(principal: string | undefined): Promise<RefusalOutcome> {
-    const { tokens, discovery, machine } = this.#options
+    const { tokens, discovery } = this.#options
     if (principal === undefined && !isSharedLogin(this.#server.oauth)) return LOGIN_FAILURES.noPrincipal()
-    const isKnown = this.#asked && Date.now() < this.#asked.until
-    const challenge =
-      this.#stepUps.get(tokens.ownerOf(principal) ?? '') ??
-      (isKnown ? this.#asked?.challenge : await fetchChallenge(machine.fetch, this.#server.url))
+    const challenge = this.#stepUps.get(tokens.ownerOf(principal) ?? '') ?? (await this.#challenge())
     const record = await tokens.newest(principal)
     const found = await discovery.find(challenge)
     return isMachine(this.#server.oauth)
@@ -256,14 +248,20 @@ export class Credentials implements ServerCredentials {
 
   /** The tokens of a login that needed a sign-in only. Rejects as `requestTokens` does. */
   async requestFor({ principal, request }: LoginRecord): Promise<TokenRecord> {
-    const found = await this.#options.discovery.find(undefined)
+    const found = await this.#options.discovery.find(await this.#challenge())
     return this.requestTokens(principal, found, request.scopes)
   }
 
   /** The client of a login, registered if it is not known. Rejects with LoginProblem, OAuthUnsupported or StateError. */
   async registerFor({ request }: LoginRecord): Promise<StoredClient> {
     const { discovery, begin } = this.#options
-    return findClient(begin, this.#server, await discovery.find(this.#asked?.challenge), request.scopes)
+    return findClient(begin, this.#server, await discovery.find(await this.#challenge()), request.scopes)
+  }
+
+  /** The latest challenge of the server, which may name its metadata; another replica may have got it. */
+  async #challenge(): Promise<BearerChallenge | undefined> {
+    const isKnown = this.#asked && Date.now() < this.#asked.until
+    return isKnown ? this.#asked?.challenge : fetchChallenge(this.#options.machine.fetch, this.#server.url)
   }
 
   #failure(error: unknown): RefusalOutcome {

@@ -43,6 +43,39 @@ describe('credentials of the configuration go to the first issuer only', () => {
     expect(evil.count('/token')).toBe(0)
   })
 
+  test('of two that are named at the same time, at two replicas', async () => {
+    const cluster = new MemoryCluster()
+    const oauth = { grant: 'client_credentials', clientId: 'gw', clientSecret: 'secret' } as const
+    const asked = await Promise.all(
+      Array.from({ length: 2 }, async () => {
+        const issuer = await startFakeIssuer()
+        const server = await startProtectedServer(issuer)
+        return { issuer, server }
+      }),
+    )
+    // The same server names one issuer to one replica, and another one to the other; neither is known yet.
+    let resolve = (): void => {}
+    const bothHaveRead = new Promise<void>(done => {
+      resolve = done
+    })
+    let reading = 0
+    const replicas = asked.map(({ server }) => {
+      const store = cluster.join()
+      const read = store.read.bind(store)
+      vi.spyOn(store, 'read').mockImplementation(async (kind, id) => {
+        const found = await read(kind, id)
+        if (kind !== 'oauth-client' || reading === 2) return found
+        if (++reading === 2) resolve()
+        await bothHaveRead
+        return found
+      })
+      return startLoginClient(remoteServer(server.url, oauth), { store })
+    })
+    const outcomes = await Promise.all(replicas.map(({ call }) => call('ada')))
+    expect(outcomes.map(({ kind }) => kind).sort()).toEqual(['answered', 'failed'])
+    expect(asked.map(({ issuer }) => issuer.count('/token')).sort()).toEqual([0, 1])
+  })
+
   test.each([
     ['a login', 'authorization_code'],
     ['a grant without a browser', 'client_credentials'],

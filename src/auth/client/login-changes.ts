@@ -53,16 +53,23 @@ export class LoginChanges {
     return this.#following
   }
 
-  /** Reports a change to this replica at once, and to the others. */
+  /** Reports a change to this replica at once, and to the others. Never rejects: what has changed is stored already. */
   async publish(change: LoginChange): Promise<void> {
     this.#listeners.call(change)
+    const outcome = await this.#write(change).catch((error: Error) => error)
+    if (outcome === true) return
+    const reason = outcome ? outcome.message : 'they keep publishing changes'
+    this.#log.warn({ server: change.server, reason }, 'other replicas were not told of a login')
+  }
+
+  async #write(change: LoginChange): Promise<boolean> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const found = await this.#shared.document(DOCUMENT)
       const version = (found?.version ?? 0) + 1
       const changes = [...readChanges(found?.body), { ...change, version, by: this.#id }].slice(-KEPT)
-      if (await this.#shared.writeDocument(DOCUMENT, encodeRecord({ changes }), version - 1)) return
+      if (await this.#shared.writeDocument(DOCUMENT, encodeRecord({ changes }), version - 1)) return true
     }
-    this.#log.warn({ server: change.server }, 'other replicas were not told of a login')
+    return false
   }
 
   close(): void {

@@ -20,6 +20,7 @@ import {
   renewMachineTokens,
   tokenEndpointOf,
 } from './machine.ts'
+import { RecentTokens } from './recent-tokens.ts'
 import { revokeTokens } from './redeem.ts'
 import { type TokenIssuer, TokenRefresher } from './refresh.ts'
 import { ClientRegistry } from './register.ts'
@@ -50,8 +51,8 @@ export interface LoginClient {
   /** The credentials of a server; undefined if its entry uses no OAuth. The same ones for the same entry. */
   credentialsFor(server: OAuthEntryServer): ServerCredentials | undefined
   readonly logins: Logins
-  /** The tokens of servers in memory: what must not be shown. */
-  tokensInUse(): readonly string[]
+  /** The tokens that servers were used with last, which must not be shown; the same array until there are others. */
+  recentTokens(): readonly string[]
   /** The gateway's client metadata document at a path; undefined if there is none, or no authorization server could fetch it. */
   document(path: string): Readonly<Record<string, unknown>> | undefined
   close(): void
@@ -68,6 +69,7 @@ export const createLoginClient = (options: LoginClientOptions): LoginClient => {
   const changes = new LoginChanges(store.shared, log)
   const registry = new ClientRegistry(store, fetch)
   const refresher = new TokenRefresher(store, log)
+  const recent = new RecentTokens()
   const known = new Map<string, { readonly settings: string; readonly credentials: Credentials }>() // by server
   const machine = {
     fetch,
@@ -99,7 +101,14 @@ export const createLoginClient = (options: LoginClientOptions): LoginClient => {
     const settings = JSON.stringify(server)
     const former = known.get(server.name)
     if (former?.settings === settings) return former.credentials
-    const tokens = new ServerTokens(server, { store, changes, refresher, tokenIssuer: tokenIssuerOf(server), log })
+    const tokens = new ServerTokens(server, {
+      store,
+      changes,
+      refresher,
+      tokenIssuer: tokenIssuerOf(server),
+      recent,
+      log,
+    })
     const discovery = new ServerDiscovery(fetch, server)
     const credentials = new Credentials(server, { tokens, discovery, begin: { store, registry, origin }, machine, log })
     known.set(server.name, { settings, credentials })
@@ -125,7 +134,7 @@ export const createLoginClient = (options: LoginClientOptions): LoginClient => {
     logins: new ServerLogins({
       ...{ store, fetch, steps, registry, changes, serverOf: find, credentialsOf, writeAudit, log },
     }),
-    tokensInUse: () => [...known.values()].flatMap(({ credentials }) => credentials.tokensInUse()),
+    recentTokens: () => recent.list,
     document: path => clientDocument(origin(), path),
     close: () => {
       stopSweeping()

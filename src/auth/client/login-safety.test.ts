@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,8 +10,13 @@ import { openSqlite } from '../../stores/sqlite.ts'
 import { MemoryCluster } from '../../stores/state/memory-state.ts'
 import { prepareSqlite } from '../../stores/state/prepare-state.ts'
 import { stateTables } from '../../stores/state/state-schema.ts'
-import { StateError } from '../../stores/state/state-store.ts'
-import type { Log } from '../../telemetry/log.ts'
+import { type RecordKind, StateError } from '../../stores/state/state-store.ts'
+import { type Log, SILENT } from '../../telemetry/log.ts'
+import type { AccessOf } from '../server/access.ts'
+import { createGrantId } from '../server/grant-tokens.ts'
+import { Grants } from '../server/grants.ts'
+import { OAuthRejection } from '../server/oauth-rejection.ts'
+import { RegisteredClients } from '../server/registered-clients.ts'
 
 const start = async (options: Parameters<typeof startLoginClient>[1] = {}) => {
   const issuer = await startFakeIssuer()
@@ -96,6 +102,99 @@ describe('a stolen store', () => {
     expect(await restarted.call('ada')).toMatchObject({ kind: 'login' })
     expect(await restarted.call('ben')).toMatchObject({ kind: 'login' })
   })
+})
+
+describe('a stolen store whose rows are swapped', () => {
+  type Cluster = Awaited<ReturnType<typeof openDatabase>>
+
+  /** Gives each row of a kind the body of another row: of the same kind, or of the other one. */
+  const swap = async ({ database, join: joinStore }: Cluster, kind: RecordKind, other = kind): Promise<void> => {
+    const { record } = stateTables(database)
+    const read = (of: RecordKind) =>
+      database.all<{ id: string; body: Uint8Array }>(`SELECT id, body FROM ${record} WHERE kind = ?`, of)
+    const [rows, others] = [await read(kind), await read(other)]
+    expect(rows.length).toBeGreaterThan(kind === other ? 1 : 0)
+    expect(await (await joinStore()).list(kind, 10)).toHaveLength(rows.length)
+    const update = `UPDATE ${record} SET body = ? WHERE kind = ? AND id = ?`
+    for (const [at, { id }] of rows.entries())
+      await database.run(update, others[(at + 1) % others.length]?.body ?? '', kind, id)
+    expect(await (await joinStore()).list(kind, 10)).toEqual([])
+  }
+
+  test('has no login that another user can finish', async () => {
+    const cluster = await openDatabase()
+    const { server, call } = await start({ store: await cluster.join() })
+    const asked = [await call('ada'), await call('ben')]
+    await swap(cluster, 'login')
+    const { logins } = startLoginClient(remoteServer(server.url), { store: await cluster.join() })
+    for (const [at, principal] of ['ada', 'ben'].entries()) {
+      const each = asked[at]
+      if (each?.kind !== 'login') throw new Error('no login')
+      expect(await logins.open(each.link.id, { principal })).toMatchObject({ kind: 'refused', status: 404 })
+    }
+  })
+
+  test('has no client with the redirect URIs of another', async () => {
+    const cluster = await openDatabase()
+    const clients = new RegisteredClients(await cluster.join())
+    const made = ['a', 'b'].map(name => clients.register({ name, redirectUris: [`https://${name}.example/cb`] }))
+    const ids = (await Promise.all(made)).map(({ id }) => id)
+    await swap(cluster, 'oauth-client')
+    const reader = new RegisteredClients(await cluster.join())
+    for (const id of ids) expect(await reader.find(id)).toBeUndefined()
+  })
+
+  test('has no grant with the access of another', async () => {
+    const cluster = await openDatabase()
+    const grants = await openGrants(cluster)
+    const tokens = [await grants.connect('ada'), await grants.connect('ben')]
+    await swap(cluster, 'grant')
+    const reader = await openGrants(cluster)
+    for (const { access, refresh = '' } of tokens) {
+      expect(await reader.grants.findGrant(access)).toBeUndefined()
+      await expect(reader.grants.refresh(refresh, WISH)).rejects.toBeInstanceOf(OAuthRejection)
+    }
+  })
+
+  test('has nothing of one kind that passes for another', async () => {
+    const cluster = await openDatabase()
+    const grants = await openGrants(cluster)
+    const { access } = await grants.connect('ada')
+    const { server, login } = await start({ store: await cluster.join() })
+    await login('ben')
+    await swap(cluster, 'grant', 'token')
+    await swap(cluster, 'token', 'login')
+    expect(await (await openGrants(cluster)).grants.findGrant(access)).toBeUndefined()
+    const restarted = startLoginClient(remoteServer(server.url), { store: await cluster.join() })
+    expect(await restarted.call('ben')).toMatchObject({ kind: 'login' })
+  })
+
+  const VERIFIER = 'v'.repeat(43)
+  const WISH = { client: 'c', scopes: undefined, baseScopes: [], workspace: undefined }
+
+  const openGrants = async (cluster: Cluster) => {
+    const accessOf: AccessOf = async subject => {
+      const name = subject.kind === 'token' ? subject.id : ''
+      return { principal: name, name, workspaces: ['*'] }
+    }
+    const grants = new Grants({
+      store: await cluster.join(),
+      accessOf,
+      sessions: { renew: async () => 'valid' },
+      record: () => {},
+      log: SILENT,
+    })
+    onTestFinished(() => grants.close())
+    const connect = async (principal: string) => {
+      const challenge = createHash('sha256').update(VERIFIER).digest('base64url')
+      const subject = { kind: 'token', id: principal } as const
+      const redirectUri = 'https://app.example/cb'
+      const content = { client: 'c', redirectUri, subject, principal, scopes: [], challenge }
+      const code = await grants.create(createGrantId(), content)
+      return grants.redeem(code, { client: 'c', redirectUri, verifier: VERIFIER, workspace: undefined })
+    }
+    return { grants, connect }
+  }
 })
 
 describe('a store that is away', () => {

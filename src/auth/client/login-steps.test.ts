@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { FetchFailed, type FetchResponse, type GuardedFetch } from '../fetch/guarded-fetch.ts'
 import { LoginSteps } from './login-steps.ts'
 
@@ -28,6 +28,63 @@ test('a token request is kept without any of its secrets, also those of unknown 
   expect(JSON.parse(step?.answer ?? '')).toMatchObject({ access_token: '[redacted]', expires_in: 60 })
   expect(step?.sent).toContainEqual({ name: 'grant_type', value: 'authorization_code' })
   expect(JSON.stringify(step)).not.toContain(SECRET)
+})
+
+describe('an authorization server that repeats what it was sent, in members that are shown', () => {
+  const client = 'a secret/with+signs"é'
+  const encoded = new URLSearchParams({ client }).toString().replace('client=', '')
+  const basic = Buffer.from(`gw:${encodeURIComponent(client)}`).toString('base64')
+  const token = 'a-refresh-token'
+  const repeats = [client, token, encoded, encodeURIComponent(client), basic, JSON.stringify(client).slice(1, -1)]
+
+  /** The step of one refresh, whose answer repeats `text`. */
+  const stepWith = async (sent: ReturnType<typeof form>, answer: object, challenge = ''): Promise<string> => {
+    const steps = new LoginSteps()
+    await steps.watch(answering(400, answer, { 'www-authenticate': challenge }))('https://auth.example/token', sent)
+    const [step] = steps.of(FROM)
+    return [step?.answer, step?.challenge].join()
+  }
+
+  test.each(repeats)('%s', async text => {
+    const params = { grant_type: 'refresh_token', refresh_token: token, client_secret: client }
+    const said = {
+      error: text,
+      error_description: `no: ${text}`,
+      error_uri: `https://auth.example/?${text}`,
+      scope: text,
+    }
+    const asPost = await stepWith(form(params), said, `Bearer error_description="${text}"`)
+    const inHeader = { ...form(params), headers: { ...form({}).headers, authorization: `Basic ${basic}` } }
+    const asBasic = await stepWith(inHeader, said)
+    for (const kept of text === basic ? [asBasic] : [asPost, asBasic]) {
+      expect(kept).toContain('no: [redacted]')
+      expect(kept).not.toContain(text)
+    }
+  })
+
+  test('its own tokens, and the secret of a client that it registers', async () => {
+    const granted = await stepWith(form({ grant_type: 'x' }), { access_token: SECRET, scope: `a ${SECRET}` })
+    expect(granted).toContain('"scope":"a [redacted]"')
+    const steps = new LoginSteps()
+    const made = {
+      client_id: 'c1',
+      client_secret: SECRET,
+      client_name: `${SECRET}!`,
+      jwks: { keys: [{ kid: SECRET }] },
+    }
+    await steps.watch(answering(201, made))('https://auth.example/register', {
+      ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}', from: FROM },
+    })
+    expect(steps.of(FROM)[0]?.answer).toContain('"client_name":"[redacted]!"')
+    expect(JSON.stringify(steps.of(FROM))).not.toContain(SECRET)
+  })
+
+  test('a code and a state, in the address that a browser comes back to', () => {
+    const steps = new LoginSteps()
+    const said = new URLSearchParams({ state: SECRET, error: 'no', error_description: `no ${SECRET}` })
+    steps.redirected(FROM, 'callback', `http://127.0.0.1/oauth/callback?${said}`)
+    expect(steps.of(FROM)[0]?.sent).toContainEqual({ name: 'error_description', value: 'no [redacted]' })
+  })
 })
 
 test('a registration is kept without the secret of the client', async () => {

@@ -1,11 +1,11 @@
 import type { LoginStep } from '../../protocol/oauth.ts'
 import { FetchFailed, type FetchRequest, type FetchResponse, type GuardedFetch } from '../fetch/guarded-fetch.ts'
+import { HIDDEN_VALUE, secretsInHeader, withoutSecrets } from './exchange-secrets.ts'
 
 const MOST_STEPS = 24 // of one server
 const MOST_SERVERS = 50
 const LONGEST = 8 * 1024 // characters of an answer
 const LONGEST_VALUE = 300
-const REDACTED = '[redacted]'
 
 /** Members that no party keeps secret. Values of all others are not kept: an authorization server may invent some. */
 const PUBLIC_PARAMS: ReadonlySet<string> = new Set([
@@ -32,13 +32,18 @@ export class LoginSteps {
   watch(fetch: GuardedFetch): GuardedFetch {
     return async (url, request = {}) => {
       const step = { at: Date.now(), kind: kindOf(request), method: request.method ?? 'GET', url: withoutQuery(url) }
-      const sent = sentBy(request, step.kind)
+      const { shown, secrets } = sentBy(request, step.kind)
       try {
         const response = await fetch(url, request)
-        this.#add(request.from, { ...step, ...sent, status: response.status, ...answerIn(response, step.kind) })
+        this.#add(request.from, {
+          ...step,
+          ...shown,
+          status: response.status,
+          ...answerIn(response, step.kind, secrets),
+        })
         return response
       } catch (error) {
-        if (error instanceof FetchFailed) this.#add(request.from, { ...step, ...sent, error: error.message })
+        if (error instanceof FetchFailed) this.#add(request.from, { ...step, ...shown, error: error.message })
         throw error
       }
     }
@@ -46,14 +51,9 @@ export class LoginSteps {
 
   /** A browser is sent to the authorization server, or comes back from it. */
   redirected(from: string, kind: 'authorization' | 'callback', address: string): void {
-    const url = new URL(address)
-    this.#add(from, {
-      at: Date.now(),
-      kind,
-      method: 'redirect',
-      url: withoutQuery(address),
-      sent: paramsOf(url.search),
-    })
+    const params = [...new URL(address).searchParams]
+    const sent = describeParams(params, secretParams(params))
+    this.#add(from, { at: Date.now(), kind, method: 'redirect', url: withoutQuery(address), sent })
   }
 
   #add(from: string | undefined, step: LoginStep): void {
@@ -77,15 +77,29 @@ const withoutQuery = (address: string): string => {
   return url ? (url.origin + url.pathname).slice(0, LONGEST_VALUE) : 'an invalid URL'
 }
 
-const paramsOf = (text: string): LoginStep['sent'] =>
-  [...new URLSearchParams(text)].map(([name, value]) => ({
+type Params = readonly (readonly [name: string, value: string])[]
+
+const secretParams = (params: Params): readonly string[] =>
+  params.flatMap(([name, value]) => (PUBLIC_PARAMS.has(name) ? [] : [value]))
+
+const describeParams = (params: Params, secrets: readonly string[]): LoginStep['sent'] =>
+  params.map(([name, value]) => ({
     name: name.slice(0, LONGEST_VALUE),
-    value: PUBLIC_PARAMS.has(name) ? value.slice(0, LONGEST_VALUE) : REDACTED,
+    value: PUBLIC_PARAMS.has(name) ? withoutSecrets(value, secrets).slice(0, LONGEST_VALUE) : HIDDEN_VALUE,
   }))
 
-const sentBy = ({ body }: FetchRequest, kind: LoginStep['kind']): Pick<LoginStep, 'sent' | 'request'> => {
-  if (body === undefined || kind === 'challenge') return {}
-  return kind === 'registration' ? { request: body.slice(0, LONGEST) } : { sent: paramsOf(body) }
+/** What was sent, and the secrets in it. */
+const sentBy = (
+  request: FetchRequest,
+  kind: LoginStep['kind'],
+): { readonly shown: Pick<LoginStep, 'sent' | 'request'>; readonly secrets: readonly string[] } => {
+  const { body } = request
+  const inHeader = secretsInHeader(request)
+  if (body === undefined || kind === 'challenge') return { shown: {}, secrets: inHeader }
+  if (kind === 'registration') return { shown: { request: body.slice(0, LONGEST) }, secrets: inHeader }
+  const params = [...new URLSearchParams(body)]
+  const secrets = [...inHeader, ...secretParams(params)]
+  return { shown: { sent: describeParams(params, secrets) }, secrets }
 }
 
 /** What may be shown of a member of an answer. */
@@ -94,19 +108,30 @@ const isShown = (kind: LoginStep['kind'], name: string): boolean => {
   return !(kind === 'registration' && SECRET_CLIENT_MEMBERS.has(name))
 }
 
+/** `sent` are the secrets that the other party was sent: it may repeat them in members that are shown. */
 const answerIn = (
   { status, headers, body }: FetchResponse,
   kind: LoginStep['kind'],
+  sent: readonly string[],
 ): Pick<LoginStep, 'answer' | 'challenge'> => {
+  const document = kind === 'challenge' && status !== 401 ? undefined : readDocument(body) // a server answers a ping
+  const members = Object.entries(document ?? {})
+  const issued = members.flatMap(([name, value]) => (typeof value === 'string' && !isShown(kind, name) ? [value] : []))
+  const show = (text: string): string => withoutSecrets(text, [...sent, ...issued]).slice(0, LONGEST)
   const challenge = headers['www-authenticate']
-  const said = challenge === undefined ? {} : { challenge: String(challenge).slice(0, LONGEST) }
-  if (kind === 'challenge' && status !== 401) return said // the answer of the server to a ping
+  const shown = members.map(([name, value]) => [name, isShown(kind, name) ? value : HIDDEN_VALUE])
+  return {
+    ...(challenge !== undefined && { challenge: show(String(challenge)) }),
+    ...(document && { answer: show(JSON.stringify(Object.fromEntries(shown))) }),
+  }
+}
+
+/** Undefined for anything but an object of JSON: pages of other programs are of no use here. */
+const readDocument = (body: Buffer): object | undefined => {
   try {
     const document: unknown = JSON.parse(body.toString())
-    if (typeof document !== 'object' || document === null || Array.isArray(document)) return said
-    const shown = Object.entries(document).map(([name, value]) => [name, isShown(kind, name) ? value : REDACTED])
-    return { ...said, answer: JSON.stringify(Object.fromEntries(shown)).slice(0, LONGEST) }
+    return typeof document === 'object' && document !== null && !Array.isArray(document) ? document : undefined
   } catch {
-    return said // no JSON: pages of other programs are of no use here
+    return undefined
   }
 }

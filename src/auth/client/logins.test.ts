@@ -1,7 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
 import { type FakeIssuer, startFakeIssuer, startProtectedServer } from '../../../test/support/fake-oauth.ts'
+import { createTestLog } from '../../../test/support/log.ts'
 import { authorize, GATEWAY, remoteServer, startLoginClient } from '../../../test/support/login-client.ts'
 import { MemoryCluster } from '../../stores/state/memory-state.ts'
+import { StateError } from '../../stores/state/state-store.ts'
 
 const start = async () => {
   const issuer = await startFakeIssuer()
@@ -276,6 +278,18 @@ describe('replicas', () => {
     expect(done).toMatchObject({ kind: 'done' })
     expect(changed).toEqual(['ada'])
     for (const { call } of replicas) expect(await call('ada')).toEqual({ kind: 'answered', status: 200, sent: 1 })
+  })
+
+  test('revoke the tokens of a login also if the others cannot be told of its end', async () => {
+    const { issuer, server } = await start()
+    const store = new MemoryCluster().join()
+    const { log, lines } = createTestLog()
+    const { login, logins } = startLoginClient(remoteServer(server.url), { store, log })
+    await login('ada')
+    vi.spyOn(store.shared, 'writeDocument').mockRejectedValue(new StateError('away', 'The store cannot be used.'))
+    expect(await logins.forget('github', 'ada')).toEqual({ wasPresent: true, isRevoked: true })
+    expect([issuer.count('/revoke'), issuer.refreshTokens.size]).toEqual([1, 0])
+    expect(lines.map(({ message }) => message)).toContain('other replicas were not told of a login')
   })
 
   test('forget a login together, and write both to the audit log', async () => {

@@ -207,11 +207,14 @@ describe('an identity assertion', () => {
         expires_in: 300,
       }),
     )
-    const started = await start(OAUTH, {
+    const options = {
+      store: new MemoryCluster().join(),
       issuers: () => new Map([['corp', corp]]),
-      findIdToken: async principal => idTokens.get(principal),
-    })
-    return { idp, idTokens, ...started }
+      findIdToken: async (principal: string) => idTokens.get(principal),
+    }
+    const started = await start(OAUTH, options)
+    const another = () => startLoginClient(remoteServer(started.server.url, OAUTH), options)
+    return { idp, idTokens, another, ...started }
   }
 
   test('of a signed-in caller is exchanged and redeemed, for each caller', async () => {
@@ -243,6 +246,22 @@ describe('an identity assertion', () => {
     idTokens.set('ada', 'id-of-ada')
     expect(await browse(asked.link.id, { principal: 'ada' })).toMatchObject({ kind: 'done' })
     expect(await call('ada')).toMatchObject({ status: 200, sent: 1 })
+  })
+
+  test('after a sign-in is redeemed where the challenge of the server leads, at any replica', async () => {
+    const { idTokens, issuer, server, call, browse, another } = await startWithIdp()
+    server.state.metadataPath = '/metadata-of-mine' // only the challenge names it
+    for (const [principal, open] of [
+      ['ada', browse],
+      ['ben', another().browse],
+    ] as const) {
+      const asked = await call(principal)
+      if (asked.kind !== 'login') throw new Error(asked.kind)
+      idTokens.set(principal, `id-of-${principal}`)
+      expect(await open(asked.link.id, { principal })).toMatchObject({ kind: 'done' })
+      expect(lastForm(issuer)).toMatchObject({ assertion: `jag-for-id-of-${principal}`, resource: server.url })
+      expect(await call(principal)).toMatchObject({ status: 200 })
+    }
   })
 
   test('that is refused is final', async () => {

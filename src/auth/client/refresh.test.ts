@@ -60,6 +60,27 @@ describe('an access token', () => {
     expect(Object.fromEntries(form ?? [])).toMatchObject({ grant_type: 'refresh_token', resource: server.url })
   })
 
+  test('that was refreshed or given up is still known, for what must not show it', async () => {
+    const { client, credentials, call, logins } = await start()
+    const old = credentials.bearerOf('ada')
+    forward(HOUR + 1000)
+    await call('ada')
+    const next = credentials.bearerOf('ada')
+    await logins.forget('github', 'ada')
+    expect(client.recentTokens()).toEqual(expect.arrayContaining([old, next]))
+  })
+
+  test('that is used again and again is still known after many others', async () => {
+    const { client, credentials, login } = await start()
+    const used = credentials.bearerOf('ada')
+    for (let at = 0; at < 60; at++) {
+      await login(`user${at}`)
+      forward(10_000)
+      expect(credentials.bearerOf('ada')).toBe(used)
+    }
+    expect(client.recentTokens()).toContain(used)
+  })
+
   test('of four seconds is not refreshed all the time', async () => {
     const { issuer, call } = await start()
     issuer.settings.lifetimeS = 4

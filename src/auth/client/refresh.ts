@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { sleep } from '../../std/time.ts'
-import { StateError, type StateStore } from '../../stores/state/state-store.ts'
+import type { StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
+import { untilStored } from '../until-stored.ts'
 import {
   decodeTokens,
   encodeRecord,
@@ -30,8 +31,6 @@ export interface TokenIssuer {
 const KIND = 'token'
 const LEASE_MS = 30_000 // for another live replica to finish; a request takes ten seconds at most
 const POLL_MS = { first: 40, longest: 500 }
-const STORE_MS = { first: 100, longest: 2000 } // between attempts to store new tokens
-const STORE_ATTEMPTS = 300 // about ten minutes
 
 /** Refreshes tokens so that of all replicas one sends a request, and the others find its result in the store. */
 export class TokenRefresher {
@@ -44,8 +43,8 @@ export class TokenRefresher {
     this.#log = log
   }
 
-  /** Replaces the tokens of a record if their access token is still `stale`. Rejects with StateError if the store is away. */
-  refresh(key: string, stale: string, tokenIssuer: TokenIssuer): Promise<RefreshResult> {
+  /** Replaces the tokens of a record if they are still `stale`. Rejects with StateError if the store is away. */
+  refresh(key: string, stale: TokenRecord, tokenIssuer: TokenIssuer): Promise<RefreshResult> {
     const running = this.#running.get(key)
     if (running) return running
     const started = this.#refresh(key, stale, tokenIssuer).finally(() => this.#running.delete(key))
@@ -53,17 +52,20 @@ export class TokenRefresher {
     return started
   }
 
-  async #refresh(key: string, stale: string, tokenIssuer: TokenIssuer): Promise<RefreshResult> {
+  async #refresh(key: string, stale: TokenRecord, tokenIssuer: TokenIssuer): Promise<RefreshResult> {
     let [seen, seenAt] = ['', 0] // the claim of another replica, by the clock of this one
     for (let wait = POLL_MS.first; ; wait = Math.min(wait * 1.5, POLL_MS.longest)) {
       const record = decodeTokens(await this.#store.read(KIND, key))
       if (!record) return { kind: 'gone' }
-      if (record.access !== stale) return { kind: 'current', record }
+      if (record.access !== stale.access) return { kind: 'current', record }
+      // The refresh of another replica was refused: there is nothing left to ask with.
+      if (stale.refresh !== undefined && record.refresh === undefined)
+        return { kind: 'ended', record, error: 'invalid_grant' }
       const { refreshing } = record
       if (refreshing && refreshing.id !== seen) [seen, seenAt] = [refreshing.id, Date.now()]
       const hasExpired = refreshing && Date.now() - seenAt > LEASE_MS
       const claim =
-        this.#isRunning(refreshing) && !hasExpired ? undefined : await this.#claim(key, stale, refreshing?.id)
+        this.#isRunning(refreshing) && !hasExpired ? undefined : await this.#claim(key, stale.access, refreshing?.id)
       if (claim) return this.#renew(key, claim.record, claim.id, tokenIssuer)
       await sleep(wait)
     }
@@ -133,25 +135,20 @@ export class TokenRefresher {
 
   /**
    * Stores a record if this claim still holds, or if the tokens are still the `former` ones: a replica that took over has
-   * got none. Returns what is stored then; undefined if there is none. Tries on while the store is away: tokens that only
-   * this process knows would be lost with it, and the login, too.
+   * got none. Returns what is stored then; undefined if there is none. Tries on while the store is away.
    */
-  async #replace(key: string, id: string, record: TokenRecord, former?: string): Promise<TokenRecord | undefined> {
-    for (let attempt = 1; ; attempt++) {
-      try {
+  #replace(key: string, id: string, record: TokenRecord, former?: string): Promise<TokenRecord | undefined> {
+    return untilStored<TokenRecord | undefined>(
+      async () => {
         const taken = await this.#store.take(KIND, key)
-        if (taken.kind === 'none') return undefined
+        if (taken.kind === 'none') return { result: undefined }
         const found = taken.kind === 'mine' ? decodeTokens(taken.held) : undefined
-        if (found && found.refreshing?.id !== id && found.access !== former) return found
+        if (found && found.refreshing?.id !== id && found.access !== former) return { result: found }
         const options = { expires: keptUntil(Date.now()), durable: true }
-        if (taken.kind === 'mine' && (await this.#store.write(taken.held, encodeRecord(record), options))) return record
-        if (attempt >= STORE_ATTEMPTS) throw new StateError('away', 'Other replicas keep changing the login.')
-      } catch (error) {
-        const isAway = error instanceof StateError && error.reason === 'away'
-        if (!isAway || attempt >= STORE_ATTEMPTS) throw error
-        this.#log.warn({ server: record.server }, 'refreshed tokens could not be stored yet')
-      }
-      await sleep(Math.min(STORE_MS.first * attempt, STORE_MS.longest))
-    }
+        const isWritten = taken.kind === 'mine' && (await this.#store.write(taken.held, encodeRecord(record), options))
+        return isWritten ? { result: record } : undefined
+      },
+      () => this.#log.warn({ server: record.server }, 'refreshed tokens could not be stored yet'),
+    )
   }
 }

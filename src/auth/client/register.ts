@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { LoginGrant, ServerOAuth } from '../../config/snapshot.ts'
 import { SingleFlight } from '../../std/single-flight.ts'
-import { StateError, type StateStore } from '../../stores/state/state-store.ts'
+import { type Held, StateError, type StateStore } from '../../stores/state/state-store.ts'
 import { FetchFailed, type GuardedFetch, readJsonObject } from '../fetch/guarded-fetch.ts'
 import { splitScopes } from './challenge.ts'
 import { registrationRequest } from './client-metadata.ts'
@@ -82,13 +82,18 @@ export class ClientRegistry {
   async bind(server: string, oauth: ServerOAuth, issuer: string): Promise<void> {
     if (oauth.issuer !== undefined) return
     const id = hashOf('configured', server, oauth.clientId ?? '')
-    const known = await this.#store.read(KIND, id)
+    const known = (await this.#store.read(KIND, id)) ?? (await this.#bindFirst(id, issuer))
     const bound = known ? parseObject(known.body)?.issuer : undefined
     if (typeof bound === 'string' && bound !== issuer) throw new LoginProblem(LOGIN_FAILURES.otherIssuer(issuer, bound))
-    if (known) return
-    await this.#store
-      .create(KIND, id, encodeRecord({ issuer }), { expires: NEVER, durable: true })
-      .catch(ignoreExisting)
+  }
+
+  /** Returns the record of another replica that was faster. */
+  async #bindFirst(id: string, issuer: string): Promise<Held | undefined> {
+    const options = { expires: NEVER, durable: true }
+    const isFirst = await this.#store
+      .create(KIND, id, encodeRecord({ issuer }), options)
+      .then(() => true, ignoreExisting)
+    return isFirst ? undefined : this.#store.read(KIND, id)
   }
 
   async #registered(

@@ -4,6 +4,7 @@ import type { StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { LoginChange, LoginChanges } from './login-changes.ts'
 import { isMachine } from './machine.ts'
+import type { RecentTokens } from './recent-tokens.ts'
 import type { RefreshResult, TokenIssuer, TokenRefresher } from './refresh.ts'
 import { decodeTokens, refreshAt, type TokenRecord, tokenKey } from './token-records.ts'
 
@@ -25,6 +26,7 @@ interface CachedTokens {
   readonly record?: TokenRecord | undefined
   readonly endsAt: number
   dueAt: number // for a refresh
+  usedAt: number // exact to USED_MS
   renewing?: Promise<string | undefined> | undefined
 }
 
@@ -40,12 +42,14 @@ interface ServerTokensOptions {
   readonly changes: LoginChanges
   readonly refresher: TokenRefresher
   readonly tokenIssuer: TokenIssuer
+  readonly recent: RecentTokens
   readonly log: Log
 }
 
 const MOST = 10_000 // principals of one server in memory
 const RETRY_MS = 5000 // after a refresh that got no answer
 const REFUSED_MS = 30_000 // after one that was refused
+const USED_MS = 10_000
 const NEVER = Number.POSITIVE_INFINITY
 
 /** The tokens of one server in memory, by principal; read from the store when they are first used. */
@@ -74,7 +78,9 @@ export class ServerTokens {
     const name = this.#isShared ? '' : principal
     if (name === undefined) return undefined
     const cached = this.#cached.get(name)
-    if (cached && Date.now() < cached.dueAt) return cached.token
+    const now = Date.now()
+    if (cached && now - cached.usedAt >= USED_MS) this.#noteUse(cached, now)
+    if (cached && now < cached.dueAt) return cached.token
     return cached ? this.#whenDue(name, cached) : this.#load(name)
   }
 
@@ -91,13 +97,20 @@ export class ServerTokens {
 
   /** Uses other tokens from now on. */
   put(principal: string | undefined, record: TokenRecord | undefined): void {
+    if (record) this.#options.recent.add(record)
     const canRenew = record && (record.refresh !== undefined || isMachine(this.#server.oauth))
     this.#cached.set(this.#isShared ? '' : (principal ?? ''), {
       token: record?.access,
       record,
       endsAt: record?.expires ?? NEVER,
       dueAt: canRenew ? refreshAt(record) : NEVER,
+      usedAt: Date.now(),
     })
+  }
+
+  #noteUse(cached: CachedTokens, now: number): void {
+    cached.usedAt = now
+    if (cached.record) this.#options.recent.add(cached.record)
   }
 
   /** Replaces tokens that the server refuses, or that end soon. Rejects with StateError. */
@@ -106,19 +119,13 @@ export class ServerTokens {
     const [key, { access }] = [this.keyOf(principal), record]
     const failure = this.#failures.get(key)
     if (failure?.access === access && Date.now() < failure.until) return failure.result
-    const result = await refresher.refresh(key, access, tokenIssuer)
+    const result = await refresher.refresh(key, record, tokenIssuer)
     // A grant without a browser could be tried again and again.
     const isFinal = result.kind === 'ended' && isMachine(this.#server.oauth)
     if (isFinal || result.kind === 'unavailable')
       this.#failures.set(key, { result, access, until: Date.now() + (isFinal ? REFUSED_MS : RETRY_MS) })
     if (result.kind !== 'unavailable') this.put(principal, result.kind === 'gone' ? undefined : result.record)
     return result
-  }
-
-  /** The tokens in memory. */
-  inUse(): readonly string[] {
-    const tokens = this.#cached.values().flatMap(({ record }) => [record?.access, record?.refresh])
-    return tokens.filter(token => token !== undefined)
   }
 
   /** A login came or went. */

@@ -1,6 +1,7 @@
 import type { Issuer } from '../../config/snapshot.ts'
 import type { Visitor } from '../../protocol/sign-in.ts'
-import { type ApiTokens, isExpired } from '../token.ts'
+import { isExpired } from '../token.ts'
+import type { StoredApiTokens } from '../token-store.ts'
 import { type Claims, readClaims } from '../verify/claims.ts'
 import type { IssuerSessions } from './issuer-sessions.ts'
 
@@ -14,13 +15,18 @@ export interface SubjectAccess extends Visitor {
   readonly expires?: number | undefined // of the API token
 }
 
-/** Undefined if the subject may use nothing any more: the token was revoked, or the session has ended. */
+/**
+ * Undefined if the subject may use nothing any more: the token was revoked, or the session has ended. Rejects with a StateError if
+ * that cannot be found out now.
+ */
 export type AccessOf = (subject: Subject) => Promise<SubjectAccess | undefined>
 
 export const createAccessOf =
-  (tokens: ApiTokens, sessions: Pick<IssuerSessions, 'accessOf'>): AccessOf =>
+  (tokens: Pick<StoredApiTokens, 'byId' | 'refresh'>, sessions: Pick<IssuerSessions, 'accessOf'>): AccessOf =>
   async subject => {
     if (subject.kind === 'issuer') return sessions.accessOf(subject.session)
+    // What another replica has created may not be known yet: grants would end by mistake.
+    if (!tokens.byId(subject.id)) await tokens.refresh()
     const token = tokens.byId(subject.id)
     if (!token || isExpired(token, Date.now())) return undefined
     const { id, principal, workspaces, policy, expires } = token

@@ -17,16 +17,26 @@ export class AttemptLimit {
     return this.#windows.size
   }
 
+  /** Whether a further attempt would be one too many; counts nothing. */
+  isExhausted(address: string | undefined): boolean {
+    this.#sweep(Date.now())
+    return (this.#windows.get(this.#keyOf(address))?.count ?? 0) >= this.#most
+  }
+
   /** Counts an attempt; returns the milliseconds to wait if there were too many. */
   take(address: string | undefined): number | undefined {
     const now = Date.now()
     this.#sweep(now)
-    const network = networkOf(address)
-    const key = this.#windows.size < MOST_ADDRESSES || this.#windows.has(network) ? network : OTHERS
+    const key = this.#keyOf(address)
     const window = this.#windows.get(key) ?? { since: now, count: 0 }
     this.#windows.set(key, window)
     window.count++
     return window.count > this.#most ? Math.max(1, window.since + WINDOW_MS - now) : undefined
+  }
+
+  #keyOf(address: string | undefined): string {
+    const network = networkOf(address)
+    return this.#windows.size < MOST_ADDRESSES || this.#windows.has(network) ? network : OTHERS
   }
 
   #sweep(now: number): void {

@@ -45,6 +45,11 @@ export const createClients = ({ config, registered, documents }: ClientsOptions)
     markUsed: async ({ id, source }: OAuthClient): Promise<void> => {
       if (source === 'registered') await registered.markUsed(id)
     },
+
+    /** A client has got new tokens: it is not forgotten before they end. */
+    keep: async (id: string): Promise<void> => {
+      if (!findListed(id) && !isDocumentUrl(id)) await registered.markUsed(id)
+    },
   }
 }
 

@@ -81,8 +81,8 @@ export class GrantRecords {
     })
   }
 
-  /** False if there was none. */
-  remove(id: string): Promise<boolean> {
-    return this.#changes.change(id, grant => (grant ? { result: true, next: 'removed' } : { result: false }))
+  /** Returns the removed grant; undefined if there was none. */
+  remove(id: string): Promise<GrantRecord | undefined> {
+    return this.#changes.change(id, grant => (grant ? { result: grant, next: 'removed' } : { result: undefined }))
   }
 }

@@ -70,7 +70,8 @@ export interface RefreshWish {
 
 const CODE_MS = 5 * 60_000
 const ACCESS_MS = 60 * 60_000
-const IDLE_MS = 30 * 24 * 60 * 60_000
+const DAY_MS = 24 * 60 * 60_000
+const IDLE_MS = 30 * DAY_MS
 const MOST_LISTED = 5000
 const MOST_ACCESS_TOKENS = 10 // of one grant that are valid at the same time
 
@@ -124,7 +125,9 @@ export class Grants implements GrantReader {
     }
     const { client, principal, workspace, scopes } = grant
     this.#options.record('grant_created', { grant: grantName(id), client, principal, workspace, scopes })
-    for (const each of await this.#ofPrincipal.add(principal, id, grant)) await this.end(each, 'there are too many')
+    const isLive = async (each: string): Promise<boolean> => (await this.#records.read(each)) !== undefined
+    for (const each of await this.#ofPrincipal.add(principal, id, grant, isLive))
+      await this.end(each, 'there are too many')
     return issued
   }
 
@@ -142,6 +145,7 @@ export class Grants implements GrantReader {
       throw new OAuthRejection('invalid_scope', 'The scope exceeds what was granted: authorize again')
     if (grant.subject.kind === 'issuer') await this.#renew(id, grant.subject.session)
     const access = await this.#accessOf(id, grant)
+    if (dayOf(lastIssued(grant)) !== dayOf(Date.now())) await this.#ofPrincipal.keep(grant.principal, id, grant)
     const result = await this.#records.change(id, current => refreshGrant(id, current, text, access, wanted))
     if (result === undefined) throw invalidGrant('The grant has ended')
     return result === 'reused' ? this.#endReused(id, grant) : result
@@ -158,9 +162,11 @@ export class Grants implements GrantReader {
   }
 
   async end(id: string, reason: string): Promise<void> {
-    if (!(await this.#records.remove(id))) return
+    const grant = await this.#records.remove(id)
+    if (!grant) return
     this.#options.record('grant_ended', { grant: grantName(id), reason })
     await this.#ended.announce(grantName(id))
+    await this.#ofPrincipal.remove(grant.principal, id)
   }
 
   /** Whether the principal has allowed this before, with at least these scopes. */
@@ -248,10 +254,21 @@ export class Grants implements GrantReader {
 }
 
 const describeGrant = (grant: GrantRecord): ConnectedClient => {
-  const { client, clientName, redirectUri, workspace, scopes, created, access } = grant
-  const refreshedAt = Math.max(created, ...access.map(({ issued }) => issued))
-  return { client: clientName ?? client, redirectUri, workspace, scopes, since: created, refreshedAt }
+  const { client, clientName, redirectUri, workspace, scopes, created } = grant
+  return {
+    client: clientName ?? client,
+    redirectUri,
+    workspace,
+    scopes,
+    since: created,
+    refreshedAt: lastIssued(grant),
+  }
 }
+
+const lastIssued = ({ created, access }: GrantRecord): number =>
+  Math.max(created, ...access.map(({ issued }) => issued))
+
+const dayOf = (time: number): number => Math.floor(time / DAY_MS)
 
 const invalidGrant = (message: string): OAuthRejection => new OAuthRejection('invalid_grant', message)
 

@@ -1,7 +1,15 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { breakable } from '../../../test/support/breakable-database.ts'
 import { createTestLog } from '../../../test/support/log.ts'
+import { createLocalWake, createSqlCluster } from '../../../test/support/sql-cluster.ts'
 import type { Issuer } from '../../config/snapshot.ts'
+import { openSqlite } from '../../stores/sqlite.ts'
 import { MemoryCluster } from '../../stores/state/memory-state.ts'
+import { prepareSqlite } from '../../stores/state/prepare-state.ts'
+import { StateError, type StateStore } from '../../stores/state/state-store.ts'
 import { type IssuerIdentity, SignInFailed } from './issuer-login.ts'
 import { createIssuerSessions, type IssuerSessions } from './issuer-sessions.ts'
 
@@ -25,9 +33,9 @@ beforeEach(() => {
   answer = async token => ({ claims: { sub: 'u1' }, refreshToken: `${token}+`, idToken: idToken(now + 3600_000) })
 })
 
-const replica = (): IssuerSessions =>
+const replica = (store: StateStore = cluster.join(), log = createTestLog().log): IssuerSessions =>
   createIssuerSessions({
-    store: cluster.join(),
+    store,
     issuers: new Map([['corp', CORP]]),
     login: {
       refresh: async (_issuer, token) => {
@@ -37,7 +45,7 @@ const replica = (): IssuerSessions =>
     },
     accessOfClaims: ({ name }, { sub }) =>
       sub === undefined ? 'unknown' : { principal: `${name}:${sub}`, name: 'Ada', workspaces: ['*'] },
-    log: createTestLog().log,
+    log,
   })
 
 /** A session whose last answer of the issuer is an hour old. */
@@ -50,6 +58,8 @@ const startOld = async (by: IssuerSessions, identity: Partial<IssuerIdentity> = 
   }
   return id
 }
+
+afterEach(() => void vi.useRealTimers())
 
 describe('a session', () => {
   it('is renewed once, by however many replicas at the same time', async () => {
@@ -89,12 +99,109 @@ describe('a session', () => {
     expect(await one.renew(id)).toBe('ended')
   })
 
+  it('keeps no caller waiting while the store is away: it is unavailable, and renewed when the store is back', async () => {
+    const store = cluster.join()
+    const one = replica(store)
+    const id = await startOld(one)
+    vi.useFakeTimers()
+    const original = answer
+    answer = token => {
+      vi.spyOn(store, 'take').mockRejectedValue(new StateError('away', 'The store cannot be used.'))
+      return original(token)
+    }
+    const renewed = one.renew(id)
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(await renewed).toBe('unavailable')
+    vi.mocked(store.take).mockRestore()
+    await vi.advanceTimersByTimeAsync(2000)
+    expect(await one.renew(id)).toBe('valid')
+    expect(refreshes).toEqual(['r1'])
+  })
+
+  it('does not wait for a request of its own that never began, because storing its claim had no answer', async () => {
+    const store = cluster.join()
+    const one = replica(store)
+    const id = await startOld(one)
+    const write = store.write.bind(store)
+    vi.spyOn(store, 'write').mockImplementationOnce(async (...args) => {
+      await write(...args)
+      throw new StateError('away', 'The store cannot be used.')
+    })
+    await expect(one.renew(id)).rejects.toMatchObject({ reason: 'away' })
+    vi.useFakeTimers()
+    const renewed = one.renew(id)
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(await renewed).toBe('valid')
+    expect(refreshes).toEqual(['r1'])
+  })
+
   it('may use nothing any more when the new claims say so', async () => {
     const one = replica()
     const id = await startOld(one)
     answer = async () => ({ claims: {}, refreshToken: 'r2' })
     expect(await one.renew(id)).toBe('ended')
     expect(await one.accessOf(id)).toBeUndefined()
+  })
+})
+
+describe('a session on a database that goes away', () => {
+  /** The clock moves on, so that the last answer of the issuer no longer counts. Timers are real. */
+  const later = (): void => void vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3600_000 })
+
+  const start = async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'dragoman-sessions-'))
+    const open = () => openSqlite(join(folder, 'state.db'))
+    const shared = await createSqlCluster({ open, prepare: prepareSqlite, wake: createLocalWake() })
+    onTestFinished(async () => {
+      await shared.close()
+      await rm(folder, { recursive: true, force: true })
+    })
+    const { database, fault } = breakable(await open())
+    const store = await shared.join(undefined, { database })
+    const { log, lines } = createTestLog()
+    const one = replica(store, log)
+    const { id } = await one.create(CORP, { claims: { sub: 'u1' }, refreshToken: 'r1' })
+    later()
+    /** The issuer replaces the token, and the database goes away before the answer is stored. */
+    const rotate = async (token: string): Promise<IssuerIdentity> => {
+      fault.kind = 'fails'
+      return { claims: { sub: 'u1' }, refreshToken: `${token}+` }
+    }
+    const isTried = () => vi.waitFor(() => expect(lines.filter(isUnstored).length).toBeGreaterThan(2), 5000)
+    return { shared, store, fault, one, id, rotate, isTried }
+  }
+  const isUnstored = ({ message }: { readonly message: string }): boolean =>
+    message === 'refreshed session at an issuer could not be stored yet'
+
+  it('keeps the new refresh token, and uses it the next time', async () => {
+    const { one, id, rotate, fault, isTried } = await start()
+    answer = rotate
+    const renewed = one.renew(id)
+    await isTried()
+    fault.kind = 'none'
+    expect(await renewed).toBe('valid')
+    later()
+    answer = async token => ({ claims: { sub: 'u1' }, refreshToken: `${token}+` })
+    expect(await one.renew(id)).toBe('valid')
+    expect(refreshes).toEqual(['r1', 'r1+'])
+  })
+
+  it('does not end because another replica took over, and the issuer refuses the old token', async () => {
+    const { shared, store, one, id, rotate, fault, isTried } = await start()
+    const two = replica(await shared.join())
+    answer = rotate
+    const renewed = one.renew(id)
+    await isTried()
+    await shared.kill(store.members.self) // its lease has ended
+    answer = async () => {
+      fault.kind = 'none'
+      throw new SignInFailed('ended', 'invalid_grant')
+    }
+    expect(await Promise.all([two.renew(id), renewed])).toEqual(['valid', 'valid'])
+    later()
+    answer = async token => ({ claims: { sub: 'u1' }, refreshToken: `${token}+` })
+    expect(await two.renew(id)).toBe('valid')
+    expect(refreshes).toEqual(['r1', 'r1', 'r1+'])
   })
 })
 

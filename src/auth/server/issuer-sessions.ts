@@ -1,11 +1,12 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { Issuer } from '../../config/snapshot.ts'
 import { SingleFlight } from '../../std/single-flight.ts'
-import { sleep } from '../../std/time.ts'
+import { sleep, within } from '../../std/time.ts'
 import { RecordChanges } from '../../stores/state/record-changes.ts'
 import type { Held, StateStore } from '../../stores/state/state-store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { hashSecret } from '../token.ts'
+import { untilStored } from '../until-stored.ts'
 import type { Claims } from '../verify/claims.ts'
 import type { SubjectAccess } from './access.ts'
 import { type IssuerIdentity, type IssuerLogin, SignInFailed } from './issuer-login.ts'
@@ -14,7 +15,7 @@ import { type IssuerIdentity, type IssuerLogin, SignInFailed } from './issuer-lo
 export type AccessOfClaims = (issuer: Issuer, claims: Claims) => SubjectAccess | string
 
 interface IssuerSessionOptions {
-  readonly store: Pick<StateStore, 'create' | 'read' | 'take' | 'write' | 'remove'>
+  readonly store: Pick<StateStore, 'create' | 'read' | 'take' | 'write' | 'remove' | 'members'>
   readonly issuers: ReadonlyMap<string, Issuer>
   readonly login: Pick<IssuerLogin, 'refresh'>
   readonly accessOfClaims: AccessOfClaims
@@ -29,8 +30,17 @@ interface SessionRecord {
   readonly idToken?: string | undefined
   readonly checkedAt: number // when the issuer last said so
   readonly until: number // the end of the record
-  readonly busyUntil?: number | undefined // a replica is asking the issuer
+  readonly asking?: AskClaim | undefined
 }
+
+/** Says that a replica asks the issuer. */
+interface AskClaim {
+  readonly id: string
+  readonly replica: string
+}
+
+/** `unavailable`: the issuer or the store did not answer in time. */
+type SessionState = 'valid' | 'ended' | 'unavailable'
 
 export interface IssuerSessions {
   /** Rejects with SignInFailed if the person may use nothing. */
@@ -38,23 +48,24 @@ export interface IssuerSessions {
   accessOf(id: string): Promise<SubjectAccess | undefined>
   /** The ID token of a principal at an issuer, for as long as it is valid; it is renewed where the issuer allows it. */
   findIdToken(principal: string, issuer: string): Promise<string | undefined>
-  /** Asks the issuer whether the person may still sign in. `unavailable`: it did not answer, nothing has changed. */
-  renew(id: string): Promise<'valid' | 'ended' | 'unavailable'>
+  /** Asks the issuer whether the person may still sign in. */
+  renew(id: string): Promise<SessionState>
 }
 
 const KIND = 'login'
 const UNREFRESHED_MS = 12 * 60 * 60_000 // without a refresh token the issuer cannot be asked again
 const IDLE_MS = 30 * 24 * 60 * 60_000
 const FRESH_MS = 60_000 // for which an answer of the issuer counts
-const BUSY_MS = 30_000 // a replica that asks for longer has ended
+const ASKING_MS = 30_000 // for another live replica to ask the issuer
 const POLL_MS = 200
-const RENEW_MS = 20_000
+const RENEW_MS = 20_000 // that callers wait
+const LATE_MS = 5000 // for a replica that was replaced to store its answer; it tries every two seconds
 const ID_TOKEN_LEFT_MS = 30_000 // that an ID token must be valid for
 
 export const createIssuerSessions = (options: IssuerSessionOptions): IssuerSessions => {
   const { store, issuers, login, accessOfClaims, log } = options
   const latest = new RecordChanges<{ readonly session: string }>(store, KIND)
-  const renewing = new Map<string, SingleFlight<'valid' | 'ended' | 'unavailable'>>()
+  const renewing = new Map<string, SingleFlight<SessionState>>()
 
   const accessOfRecord = ({ issuer: name, claims }: SessionRecord): SubjectAccess | undefined => {
     const issuer = issuers.get(name)
@@ -62,73 +73,98 @@ export const createIssuerSessions = (options: IssuerSessionOptions): IssuerSessi
     return typeof access === 'string' ? undefined : access
   }
 
-  /** The records of one session are only changed by the replica that asks the issuer; others may take them in between. */
-  const save = async (held: Held, record: SessionRecord | undefined): Promise<void> => {
-    for (let claim = held; ; ) {
-      if (record === undefined) await store.remove(claim)
-      else if (await store.write(claim, encode(record), { expires: record.until, durable: true })) return
-      const taken = await store.take(KIND, held.id)
-      if (taken.kind !== 'mine') return
-      claim = taken.held
-    }
-  }
+  /**
+   * Stores what an answer of the issuer led to, unless the claim was lost, or for `new tokens` unless another answer is stored
+   * already. Returns what is stored then.
+   */
+  const settle = (
+    id: string,
+    asked: SessionRecord,
+    next: SessionRecord | undefined,
+    reason: 'new tokens' | 'no tokens',
+  ): Promise<SessionRecord | undefined> =>
+    untilStored<SessionRecord | undefined>(
+      async () => {
+        const taken = await store.take(KIND, id)
+        if (taken.kind === 'none') return { result: undefined }
+        if (taken.kind === 'other') return undefined
+        const current = decode(taken.held)
+        const isOwn = reason === 'new tokens' || current.asking?.id === asked.asking?.id
+        if (current.checkedAt !== asked.checkedAt || !isOwn) return { result: current }
+        if (next === undefined) return void (await store.remove(taken.held)) // to see whether it is gone
+        const isWritten = await store.write(taken.held, encode(next), { expires: next.until, durable: true })
+        return isWritten ? { result: next } : undefined
+      },
+      () => log.warn({ issuer: asked.issuer }, 'refreshed session at an issuer could not be stored yet'),
+    )
 
-  const askIssuer = async (
-    held: Held,
-    record: SessionRecord,
-    issuer: Issuer,
-    refreshToken: string,
-  ): Promise<'valid' | 'ended' | 'unavailable'> => {
-    try {
-      const { claims, idToken, ...identity } = await login.refresh(issuer, refreshToken, record.claims)
-      const now = Date.now()
-      const next: SessionRecord = {
-        issuer: record.issuer,
-        claims,
-        refreshToken: identity.refreshToken,
-        idToken: idToken ?? record.idToken,
-        checkedAt: now,
-        until: now + IDLE_MS,
-      }
-      await save(held, next)
-      return accessOfRecord(next) ? 'valid' : 'ended'
-    } catch (error) {
-      const isEnded = error instanceof SignInFailed && error.reason === 'ended'
-      await save(held, isEnded ? undefined : { ...record, busyUntil: undefined })
-      if (!(error instanceof SignInFailed)) throw error
-      log.warn({ issuer: issuer.name, reason: error.message }, 'session at an issuer not refreshed')
-      return isEnded ? 'ended' : 'unavailable'
-    }
-  }
+  const stateOf = (record: SessionRecord | undefined): SessionState =>
+    record && accessOfRecord(record) ? 'valid' : 'ended'
 
-  const renew = async (id: string): Promise<'valid' | 'ended' | 'unavailable'> => {
-    const deadline = Date.now() + RENEW_MS
-    while (Date.now() < deadline) {
-      const seen = await store.read(KIND, id)
-      const record = seen && decode(seen)
-      const issuer = record && issuers.get(record.issuer)
-      if (!record || !issuer || !accessOfRecord(record)) return 'ended'
-      const { refreshToken, checkedAt, busyUntil = 0 } = record
-      if (refreshToken === undefined || Date.now() - checkedAt < FRESH_MS) return 'valid'
-      if (busyUntil > Date.now()) {
-        await sleep(POLL_MS)
-        continue
-      }
-      const taken = await store.take(KIND, id)
-      if (taken.kind !== 'mine') return 'ended'
-      const current = decode(taken.held)
-      if ((current.busyUntil ?? 0) > Date.now() || current.checkedAt !== checkedAt) continue // another replica was first
-      const busy: SessionRecord = { ...current, busyUntil: Date.now() + BUSY_MS }
-      if (await store.write(taken.held, encode(busy), { expires: busy.until, durable: true }))
-        return askIssuer(taken.held, current, issuer, refreshToken)
-    }
+  /** Another replica may have got an answer meanwhile: it counts. */
+  const giveUp = async (id: string, asked: SessionRecord, isEnded: boolean): Promise<SessionState> => {
+    const stored = await settle(id, asked, isEnded ? undefined : { ...asked, asking: undefined }, 'no tokens')
+    if (!stored || stored.checkedAt !== asked.checkedAt) return stateOf(stored)
     return 'unavailable'
   }
 
+  /** `hasReplaced`: another replica asked before, and its answer may only be late. */
+  const askIssuer = async (
+    id: string,
+    asked: SessionRecord,
+    issuer: Issuer,
+    hasReplaced: boolean,
+  ): Promise<SessionState> => {
+    const identity = await login.refresh(issuer, asked.refreshToken ?? '', asked.claims).catch((error: Error) => error)
+    if (identity instanceof SignInFailed) {
+      const isEnded = identity.reason === 'ended'
+      log.warn({ issuer: issuer.name, reason: identity.message }, 'session at an issuer not refreshed')
+      if (isEnded && hasReplaced) await sleep(LATE_MS)
+      return giveUp(id, asked, isEnded)
+    }
+    if (identity instanceof Error) {
+      await giveUp(id, asked, false)
+      throw identity
+    }
+    const now = Date.now()
+    const { claims, refreshToken, idToken = asked.idToken } = identity
+    const times = { checkedAt: now, until: now + IDLE_MS }
+    const next: SessionRecord = { issuer: asked.issuer, claims, refreshToken, idToken, ...times }
+    return stateOf(await settle(id, asked, next, 'new tokens'))
+  }
+
+  /** Whether another live replica asks. A claim of this replica is left over: its caller would share the one in `renewing`. */
+  const isAskedElsewhere = (asking: AskClaim | undefined): boolean =>
+    asking !== undefined && asking.replica !== store.members.self && store.members.at(asking.replica) !== undefined
+
+  const renew = async (id: string): Promise<SessionState> => {
+    let [seen, seenAt] = ['', 0] // the claim of a replica, by the clock of this one
+    for (;;) {
+      const found = await store.read(KIND, id)
+      const record = found && decode(found)
+      const issuer = record && issuers.get(record.issuer)
+      if (!record || !issuer || !accessOfRecord(record)) return 'ended'
+      const { refreshToken, checkedAt, asking } = record
+      if (refreshToken === undefined || Date.now() - checkedAt < FRESH_MS) return 'valid'
+      if (asking && asking.id !== seen) [seen, seenAt] = [asking.id, Date.now()]
+      const isAsked = isAskedElsewhere(asking) && Date.now() - seenAt < ASKING_MS
+      const taken = isAsked ? undefined : await store.take(KIND, id)
+      const current = taken?.kind === 'mine' ? decode(taken.held) : undefined
+      if (taken?.kind === 'mine' && current?.checkedAt === checkedAt && current.asking?.id === asking?.id) {
+        const claimed = { ...current, asking: { id: randomUUID(), replica: store.members.self } }
+        if (await store.write(taken.held, encode(claimed), { expires: claimed.until, durable: true }))
+          return askIssuer(id, claimed, issuer, asking !== undefined && asking.replica !== store.members.self)
+      }
+      await sleep(POLL_MS)
+    }
+  }
+
+  /** Callers do not wait for a store that is away; the answer of the issuer is stored when it is back. */
   const renewOnce: IssuerSessions['renew'] = id => {
     const flight = renewing.get(id) ?? new SingleFlight()
     renewing.set(id, flight)
-    return flight.run(() => renew(id).finally(() => renewing.delete(id)))
+    const renewed = flight.run(() => renew(id).finally(() => renewing.delete(id)))
+    return within(RENEW_MS, renewed, (): SessionState => 'unavailable')
   }
 
   return {

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createTestLog } from '../../../test/support/log.ts'
 import { MemoryCluster } from '../../stores/state/memory-state.ts'
+import { createClients } from './clients.ts'
 import { answerOAuth } from './oauth-rejection.ts'
 import { RegisteredClients } from './registered-clients.ts'
 import { createRegistration } from './registration.ts'
+import { createTokenEndpoint } from './token-endpoint.ts'
 
 const DAY = 24 * 3600_000
 let cluster: MemoryCluster
@@ -61,6 +63,35 @@ it('a client that no visitor has used is forgotten after 30 days, a used one a y
   const unused = await clients.register({ name: 'b', redirectUris: ['https://app.example/cb'] })
   wait(30 * DAY)
   expect(await clients.find(unused.id)).toBeUndefined()
+})
+
+it('a client that refreshes its tokens is known for as long as it does', async () => {
+  const store = cluster.join()
+  const registered = new RegisteredClients(store)
+  const { id } = await registered.register({ name: 'a', redirectUris: ['https://app.example/cb'] })
+  await registered.markUsed(id)
+  const issued = { access: 'a', refresh: 'r', expiresInMs: 1000, scopes: [] }
+  const { token } = createTokenEndpoint({
+    origin: () => 'https://mcp.example',
+    scopes: new Map(),
+    workspaceAt: () => undefined,
+    clients: createClients({
+      config: { registration: 'open', clients: new Map() },
+      registered,
+      documents: { find: () => Promise.reject(new Error('not used here')) },
+    }),
+    grants: { refresh: async () => issued, redeem: async () => issued, revoke: async () => {} },
+  })
+  const params = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'r', client_id: id })
+  for (let month = 0; month < 26; month++) {
+    wait(30 * DAY)
+    expect(await token({ params, authorization: undefined })).toMatchObject({ status: 200 })
+  }
+  const take = vi.spyOn(store, 'take')
+  expect(await token({ params, authorization: undefined })).toMatchObject({ status: 200 })
+  expect(take).not.toHaveBeenCalled() // once a day is enough
+  wait(365 * DAY)
+  await expect(token({ params, authorization: undefined })).rejects.toThrow('The client is unknown here')
 })
 
 it('a flood of 10,000 registrations leaves 1,000 unused clients, and every client that a visitor has used', async () => {

@@ -58,15 +58,17 @@ export class RegisteredClients {
     return record && { id, source: 'registered', name: record.name, redirectUris: record.redirectUris }
   }
 
-  /** A visitor has allowed the client something: it is kept for a year from now. */
+  /** A visitor has allowed the client something, or it has got new tokens: it is kept for a year from now. */
   async markUsed(id: string): Promise<void> {
     const until = Date.now() + USED_MS
-    await this.#clients.change(id, record => {
-      const isKept = !record || (record.isUsed && until - record.until < DAY_MS)
-      return isKept
+    const isKept = (record: ClientRecord | undefined): boolean =>
+      !record || (record.isUsed && until - record.until < DAY_MS)
+    if (isKept(await this.#clients.read(id))) return // most often: nothing is written
+    await this.#clients.change(id, record =>
+      !record || isKept(record)
         ? { result: undefined }
-        : { next: { body: { ...record, isUsed: true, until }, expires: until }, result: undefined }
-    })
+        : { next: { body: { ...record, isUsed: true, until }, expires: until }, result: undefined },
+    )
   }
 
   /** Returns the oldest clients that are too many now. */

@@ -3,9 +3,10 @@ import type { Issuer } from '../../config/snapshot.ts'
 import type { BrowserResponse } from '../../protocol/sign-in.ts'
 import { MemoryCluster } from '../../stores/state/memory-state.ts'
 import { deriveKeys, newSecret } from '../../stores/state/secret.ts'
+import { StateError } from '../../stores/state/state-store.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import { EndedSignIns } from '../ended-sign-ins.ts'
-import type { Token } from '../token.ts'
+import { createSecret, type Token } from '../token.ts'
 import { createAccessOf } from './access.ts'
 import { createCookieJar } from './cookies.ts'
 import { type IssuerLogin, SignInFailed } from './issuer-login.ts'
@@ -26,10 +27,15 @@ const createFor = (
   origin: string,
   keys = deriveKeys([newSecret()]).visitors,
   finish: IssuerLogin['finish'] = () => Promise.reject(new Error('not used here')),
+  refresh: () => Promise<void> = async () => {},
 ) => {
   const sealer = new Sealer(keys)
   const jar = createCookieJar(() => origin)
-  const tokens = { find: (secret: string) => (secret === 'right' ? TOKEN : undefined), byId: () => TOKEN }
+  const tokens = {
+    find: (secret: string) => (secret === 'right' ? TOKEN : undefined),
+    byId: () => TOKEN,
+    refresh,
+  }
   const accessOf = createAccessOf(tokens, { accessOf: async () => undefined })
   const failing = () => Promise.reject(new Error('not used here'))
   return createSignIn({
@@ -80,6 +86,23 @@ it('a page that needs one issuer offers that one only', async () => {
     kind: 'redirect',
     to: 'https://jag.example/authorize',
   })
+})
+
+it('a token that is not known yet is no failure while the tokens cannot be read', async () => {
+  const away = new StateError('away', 'The API tokens cannot be read now.')
+  const signIn = createFor('https://mcp.example.com', undefined, undefined, () => Promise.reject(away))
+  const page = signIn.ask({ cookies: undefined }, '/oauth/x')
+  await expect(signIn.submit(formOf(page, { token: createSecret() }))).rejects.toBe(away)
+  expect(await signIn.submit(formOf(page, { token: 'nonsense' }))).toMatchObject({ page: { status: 403 } })
+})
+
+it('reads the tokens again for unknown ones only as often as an address may fail', async () => {
+  let reads = 0
+  const signIn = createFor('https://mcp.example.com', undefined, undefined, async () => void reads++)
+  const page = signIn.ask({ cookies: undefined }, '/oauth/x')
+  for (let at = 0; at < 30; at++) await signIn.submit(formOf(page, { token: createSecret() }))
+  expect(reads).toBe(20)
+  expect(await signIn.submit(formOf(page, { token: 'right' }))).toMatchObject({ kind: 'continue' })
 })
 
 it('a cookie over https is bound to the host, and holds for eight hours; its visitor has the name of the token', async () => {

@@ -1,6 +1,7 @@
 import type { Issuer } from '../../config/snapshot.ts'
 import type { BrowserRequest, BrowserResponse, SignIn } from '../../protocol/sign-in.ts'
-import type { ApiTokens } from '../token.ts'
+import { isApiSecret } from '../token.ts'
+import type { StoredApiTokens } from '../token-store.ts'
 import type { AccessOf } from './access.ts'
 import { AttemptLimit } from './attempt-limit.ts'
 import type { RecordAuthEvent } from './auth-events.ts'
@@ -14,7 +15,7 @@ export interface SignInOptions {
   readonly byToken: boolean
   readonly issuers: ReadonlyMap<string, Issuer> // at which people can sign in
   readonly offered: readonly string[] // those of them that are offered to all
-  readonly tokens: ApiTokens
+  readonly tokens: Pick<StoredApiTokens, 'find' | 'refresh'>
   readonly visitors: Visitors
   readonly sessions: Pick<IssuerSessions, 'create'>
   readonly login: IssuerLogin
@@ -113,7 +114,10 @@ export const createSignIn = (options: SignInOptions): SignIn => {
     submit: async request => {
       const handle = openHandle(request)
       if (!handle || !byToken || handle.issuer !== undefined) return EXPIRED
-      const token = tokens.find((request.params.get('token') ?? '').trim())
+      const secret = (request.params.get('token') ?? '').trim()
+      const mayBeNew = isApiSecret(secret) && !tokens.find(secret) && !attempts.isExhausted(request.address)
+      if (mayBeNew) await tokens.refresh() // it may have been created just now
+      const token = tokens.find(secret)
       const access = token && (await accessOf({ kind: 'token', id: token.id }))
       if (!token || !access) {
         // Valid tokens are not counted: the visitors behind a proxy share its address, and none may lock out the others.

@@ -9,8 +9,8 @@ interface TokenEndpointOptions {
   readonly origin: () => string
   readonly scopes: ReadonlyMap<string, ScopeRule>
   readonly workspaceAt: RequestContext['workspaceAt']
-  readonly clients: Pick<Clients, 'isKnown'>
-  readonly grants: Grants
+  readonly clients: Pick<Clients, 'isKnown' | 'keep'>
+  readonly grants: Pick<Grants, 'redeem' | 'refresh' | 'revoke'>
 }
 
 const VERIFIER = /^[\w\-.~]{43,128}$/
@@ -35,14 +35,16 @@ export const createTokenEndpoint = ({ origin, scopes: known, workspaceAt, client
       const redirectUri = params.get('redirect_uri') ?? undefined
       return grants.redeem(code, { client, redirectUri, verifier, workspace: targetOf(params) })
     },
-    refresh_token: (params, client) => {
+    refresh_token: async (params, client) => {
       // Unknown ones are left out, as in the authorization request: clients repeat what they have asked for.
       const scopes = params
         .get('scope')
         ?.split(' ')
         .filter(scope => known.has(scope))
       const wanted = { client, scopes, baseScopes, workspace: targetOf(params) }
-      return grants.refresh(required(params, 'refresh_token'), wanted)
+      const issued = await grants.refresh(required(params, 'refresh_token'), wanted)
+      await clients.keep(client)
+      return issued
     },
   }
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { RequestListener } from 'node:http'
-import { exportSPKI, type JWTPayload } from 'jose'
+import { decodeProtectedHeader, exportSPKI, type JWTPayload } from 'jose'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startIssuer, type TestIssuer } from '../../../test/support/issuer.ts'
 import { createTestLog } from '../../../test/support/log.ts'
@@ -129,6 +129,28 @@ describe('a JWT', () => {
     const { kid: _, ...rest } = { kid: 'one', alg: 'ES256', jku: `${other.url}/keys`, jwk: { kty: 'EC' } }
     expect(await verifier.check(await other.sign({ ...CLAIMS, iss: issuer.url }, rest))).toEqual(refused('signature'))
     expect(other.requests).toEqual([])
+  })
+
+  it('of one issuer is checked with its own keys only, also if the key of another one of the configuration has its name', async () => {
+    const other = await startIssuer()
+    const { fetch, close } = createGuardedFetch()
+    const issuers = new Map([
+      ['corp', issuer.config()],
+      ['other', { ...other.config(), name: 'other' }],
+    ])
+    const verifier = createVerifier({ issuers, fetch, log: createTestLog().log, now })
+    closing.push(() => verifier.close(), close, other.close)
+    expect(await verifier.check(await issuer.sign(CLAIMS))).toMatchObject({ principal: 'corp:ada' })
+    expect(await verifier.check(await other.sign(CLAIMS))).toMatchObject({ principal: 'other:ada' })
+    for (const [claimed, by] of [
+      [issuer, other],
+      [other, issuer],
+    ] as const) {
+      const { kid } = decodeProtectedHeader(await claimed.sign(CLAIMS))
+      const forged = await by.sign({ ...CLAIMS, iss: claimed.url })
+      expect(decodeProtectedHeader(forged).kid).toBe(kid)
+      expect(await verifier.check(forged)).toEqual(refused('signature'))
+    }
   })
 
   it.each(['a.b.c', '..', 'e30.e30.', 'e30.e30.e30', 'W10.W10.W10', `${encode({ alg: 'ES256' })}.bnVsbA.AA`])(

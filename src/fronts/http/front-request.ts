@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Limits } from '../../config/snapshot.ts'
-import { quotaOwner, type RequestInfo } from '../../protocol/admission.ts'
+import { clientAddressOf, quotaOwner, type RequestInfo } from '../../protocol/admission.ts'
 import type { Dispatch } from '../../protocol/exchange.ts'
 import type { Policy } from '../../protocol/policy.ts'
 import type { StateKeys } from '../../stores/state/secret.ts'
@@ -61,4 +61,4 @@ export interface WorkspaceDirectory {
 export const requestOwner = (request: FrontRequest): string => quotaOwner(request.principal, clientAddress(request))
 
 /** The address of the client. */
-export const clientAddress = ({ address, raw }: FrontRequest): string | undefined => address ?? raw.socket.remoteAddress
+export const clientAddress = ({ address, raw }: FrontRequest): string | undefined => address ?? clientAddressOf(raw)

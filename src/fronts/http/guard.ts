@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Listen } from '../../config/snapshot.ts'
+import { clientAddressOf } from '../../protocol/admission.ts'
 import { hostName, isLoopback } from '../../std/host.ts'
 
 /** The headers the guard judges: what a request says about its target and its origin. */
@@ -28,7 +29,7 @@ export const createRequestGuard = (listen: Listen): RequestGuard => {
 
   const isServed = (name: string): boolean => isLoopback(name) || hosts.has(name)
 
-  return ({ host, origin, fetchSite, isPageVisit = false }) => {
+  const refusalOf = ({ host, origin, fetchSite, isPageVisit = false }: RequestOrigin): string | undefined => {
     const name = host === undefined ? undefined : hostName(host)
     if (host === undefined || name === undefined) return 'The Host header is missing or malformed'
     if (!isOpen && !isServed(name) && !hosts.has(host.toLowerCase()))
@@ -46,6 +47,16 @@ export const createRequestGuard = (listen: Listen): RequestGuard => {
       (from.host === host.toLowerCase() || (isLoopback(from.hostname) && isLoopback(name)))
     return isSameHost ? undefined : `Origin ${origin} is not allowed; add it to listen.allowedOrigins`
   }
+
+  // Without Origin and Sec-Fetch-Site, the result depends only on Host.
+  let lastHost: string | undefined
+  return request => {
+    const isPlain = request.origin === undefined && request.fetchSite === undefined
+    if (isPlain && request.host === lastHost && lastHost !== undefined) return undefined
+    const refusal = refusalOf(request)
+    if (isPlain && refusal === undefined) lastHost = request.host
+    return refusal
+  }
 }
 
 const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
@@ -54,7 +65,7 @@ const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host'
  * True if a program on this machine has sent the request itself. A proxy on this machine connects from loopback too: it adds a
  * header, or keeps the public host name.
  */
-export const isFromThisMachine = ({ headers, socket }: IncomingMessage): boolean =>
-  isLoopback((socket.remoteAddress ?? '').replace(/^::ffff:/i, '')) &&
-  isLoopback(hostName(headers.host ?? '') ?? '') &&
-  !PROXY_HEADERS.some(name => headers[name] !== undefined)
+export const isFromThisMachine = (request: IncomingMessage): boolean =>
+  isLoopback((clientAddressOf(request) ?? '').replace(/^::ffff:/i, '')) &&
+  isLoopback(hostName(request.headers.host ?? '') ?? '') &&
+  !PROXY_HEADERS.some(name => request.headers[name] !== undefined)

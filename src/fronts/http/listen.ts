@@ -39,6 +39,8 @@ interface ListenOptions {
   readonly limits: Limits
   readonly guard: RequestGuard
   readonly routes: HttpRoutes
+  /** Notes at a request which client it is from, if that is not the one that has connected. */
+  readonly noteClientAddress?: ((request: IncomingMessage) => void) | undefined
   /** Both sides prove who they are; undefined: plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string } | undefined
   readonly maxHeaderBytes?: number | undefined
@@ -68,7 +70,7 @@ const IDLE_SOCKET_MS = 65_000 // longer than the 60 s for which most proxies kee
 
 /** Opens the port that all routes share. */
 export const listen = async (options: ListenOptions): Promise<HttpListener> => {
-  const { listen: address, limits, guard, routes, tls, log } = options
+  const { listen: address, limits, guard, routes, noteClientAddress, tls, log } = options
   const find = routeFinder(routes)
   let isStopping = false
   let lastRequest = Date.now()
@@ -77,6 +79,7 @@ export const listen = async (options: ListenOptions): Promise<HttpListener> => {
     const { headers } = request
     const { authority, url } = splitTarget(request.url)
     lastRequest = Date.now()
+    noteClientAddress?.(request)
     if (response.socket === null) forwardClose(request.socket, response)
     if (isStopping) response.setHeader('connection', 'close')
     const query = url.indexOf('?')
@@ -85,7 +88,7 @@ export const listen = async (options: ListenOptions): Promise<HttpListener> => {
       host: authority ?? headers.host,
       origin: headers.origin,
       fetchSite: single(headers['sec-fetch-site']),
-      isPageVisit: isPage(path) && isNavigation(request),
+      isPageVisit: isNavigation(request) && isPage(path),
     })
     if (forbidden !== undefined)
       return rejectUnread(request, response, 403, rpcError('invalidRequest', `Forbidden: ${forbidden}`))
@@ -196,6 +199,7 @@ const single = (header: string | string[] | undefined): string | undefined =>
 
 /** Splits a request target: one sent to a proxy is a whole URL, whose host overrides the Host header. */
 export const splitTarget = (target = '/'): { readonly authority?: string; readonly url: string } => {
+  if (target.startsWith('/')) return { url: target }
   const [, authority, url = ''] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target) ?? []
   return authority === undefined ? { url: target } : { authority, url: url || '/' }
 }

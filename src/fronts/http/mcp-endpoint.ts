@@ -108,8 +108,14 @@ export const createMcpEndpoint = (
     }
   }
 
+  let lastPath = '' // most requests have the path of the one before
+  let lastTarget: ReturnType<typeof readMcpPath>
   const handle: RequestHandler = (raw, response, path) => {
-    const target = readMcpPath(path)
+    if (path !== lastPath) {
+      lastTarget = readMcpPath(path)
+      lastPath = path
+    }
+    const target = lastTarget
     if (!target) {
       const error = rpcError('invalidRequest', `There is no workspace at ${path}; GET / lists them`)
       return rejectUnread(raw, response, 404, error)

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Admission, Admit } from '../../protocol/admission.ts'
 import { type RpcError, RpcFailure, rpcError } from '../../protocol/errors.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { BodyTooLarge, readBody } from '../../wire/http-body.ts'
+import { BodyTooLarge, receiveBody } from '../../wire/http-body.ts'
 import { Json } from '../../wire/json/json.ts'
 import { JsonSyntaxError } from '../../wire/json/scan.ts'
 import { type Incoming, readIncoming } from '../../wire/json-rpc.ts'
@@ -85,10 +85,10 @@ export const createRequestReader = (context: FrontContext, admit: Admit, router?
     if (raw.method !== 'POST') return tryServe(serve, request, undefined)
     if (type !== undefined && !isJsonBody(type)) return rejectUnread(raw, response, 415, NOT_JSON)
     if (body) return readMessage(request, body, serve)
-    readBody(raw, context.limits.bodyBytes).then(
-      read => readMessage(request, read, serve),
-      error => rejectBody(request, error),
-    )
+    receiveBody(raw, context.limits.bodyBytes, {
+      read: read => readMessage(request, read, serve),
+      failed: error => rejectBody(request, error),
+    })
   }
 
   const readMessage = (request: FrontRequest, body: Buffer, serve: ServeRequest): void => {

@@ -44,6 +44,7 @@ export const workspaceOfTarget = (target: string): string | undefined => {
   return found && workspace !== false ? (workspace ?? DEFAULT_WORKSPACE) : undefined
 }
 
+const UNNAMED: McpPath = { workspace: undefined, isSse: false }
 const ALIAS = /^\/([^/]+)\/(mcp\/?|sse)$/
 
 /**
@@ -51,7 +52,7 @@ const ALIAS = /^\/([^/]+)\/(mcp\/?|sse)$/
  * The alias is for clients that need a path ending in `/mcp`. Undefined for any other path.
  */
 export const readMcpPath = (path: string): McpPath | undefined => {
-  if (path === '/mcp' || path === '/mcp/') return { workspace: undefined, isSse: false }
+  if (path === '/mcp' || path === '/mcp/') return UNNAMED
   if (!path.startsWith('/mcp/')) return readAlias(path)
   const [segment = '', ...rest] = path.slice('/mcp/'.length).split('/')
   const end = rest.join('/')

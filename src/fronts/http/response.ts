@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { RpcError } from '../../protocol/errors.ts'
 import { type Revision, transportRulesOf } from '../../protocol/revisions.ts'
 import type { Json } from '../../wire/json/json.ts'
-import { encodeError } from '../../wire/json-rpc.ts'
+import { type ByteText, encodeError } from '../../wire/json-rpc.ts'
 import { asksForSse } from '../../wire/media-type.ts'
 import { encodeEvent } from '../../wire/sse.ts'
 import type { EventLog, StreamReader } from '../streams/event-log.ts'
@@ -30,21 +30,26 @@ export const SSE_HEADERS: Headers = {
 export const sendJson = (
   response: ServerResponse,
   status: number,
-  pieces: readonly Buffer[],
+  body: readonly Buffer[] | ByteText,
   headers?: Headers,
 ): void => {
-  let length = 0
-  for (const piece of pieces) length += piece.length
+  const length = typeof body === 'string' ? body.length : lengthOf(body)
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers })
-  if (length < JOIN_BELOW) {
-    let text = ''
-    for (const piece of pieces) text += piece.toString('latin1')
-    response.write(text, 'latin1')
+  if (typeof body === 'string' || length < JOIN_BELOW) {
+    response.write(typeof body === 'string' ? body : textOf(body), 'latin1')
     process.nextTick(endResponse, response)
     return
   }
-  for (const piece of pieces) response.write(piece)
+  for (const piece of body) response.write(piece)
   response.end()
+}
+
+const lengthOf = (pieces: readonly Buffer[]): number => pieces.reduce((sum, { length }) => sum + length, 0)
+
+const textOf = (pieces: readonly Buffer[]): ByteText => {
+  let text = ''
+  for (const piece of pieces) text += piece.toString('latin1')
+  return text
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { clientAddressOf } from '../../protocol/admission.ts'
 import type { AuthorizationServer, OAuthForm, OAuthResponse } from '../../protocol/authorization-server.ts'
 import { rpcError } from '../../protocol/errors.ts'
 import { LOGIN_PATHS } from '../../protocol/oauth.ts'
@@ -33,7 +34,7 @@ export const createAuthServerRoutes = (server: AuthorizationServer, log: Log): H
     '/oauth/token': endpoint('POST', log, async request => server.token(await readForm(request))),
     '/oauth/revoke': endpoint('POST', log, async request => server.revoke(await readForm(request))),
     '/oauth/register': endpoint('POST', log, async request =>
-      server.register(await readBody(request, MOST_BYTES), request.socket.remoteAddress),
+      server.register(await readBody(request, MOST_BYTES), clientAddressOf(request)),
     ),
   }),
 })
@@ -63,7 +64,7 @@ export const page = (
   only(method, async (raw, response, path) => {
     try {
       const params = method === 'GET' ? readQuery(raw) : (await readForm(raw)).params
-      const request = { params, cookies: raw.headers.cookie, address: raw.socket.remoteAddress }
+      const request = { params, cookies: raw.headers.cookie, address: clientAddressOf(raw) }
       sendToBrowser(response, await run(request, decodeLast(path), raw))
     } catch (error) {
       if (error instanceof BodyAborted) return void response.destroy()

@@ -11,6 +11,7 @@ import { httpRejection } from '../http/http-rejection.ts'
 import { taskPath } from '../http/request-url.ts'
 import { PRIVATE_HEADERS, SSE_HEADERS, sendError, sendJson } from '../http/response.ts'
 import { withTraceContext } from '../http/trace-headers.ts'
+import type { KeepAliveEntry } from '../streams/keep-alive.ts'
 import { EventOutbox } from '../streams/outbox.ts'
 import { isQuestion, maybeUnknownTool, retryHeaders, soundsUnknown, statusOfFailure } from './http-status.ts'
 import { hasTool, restCaller, restTaskCaller } from './list-tools.ts'
@@ -55,6 +56,7 @@ class ToolReply {
   readonly #toolCall: ToolCall
   readonly #commit: NodeJS.Timeout | undefined
   #stream: EventOutbox | undefined
+  #keepAliveEntry: KeepAliveEntry | undefined
   #isDone = false
 
   constructor(context: FrontContext, request: FrontRequest, toolCall: ToolCall) {
@@ -146,7 +148,7 @@ class ToolReply {
     this.#stream = new EventOutbox(response, this.#context, requestOwner(this.#request))
     response.writeHead(200, STREAM_HEADERS)
     response.flushHeaders()
-    this.#context.keepAlive.add(this.#stream)
+    this.#keepAliveEntry = this.#context.keepAlive.add(this.#stream)
     return this.#stream
   }
 
@@ -166,7 +168,7 @@ class ToolReply {
   #release(): void {
     this.#isDone = true
     clearTimeout(this.#commit)
-    if (this.#stream) this.#context.keepAlive.delete(this.#stream)
+    if (this.#keepAliveEntry) this.#context.keepAlive.delete(this.#keepAliveEntry)
     this.#context.activeCalls.delete(this.abort)
   }
 }

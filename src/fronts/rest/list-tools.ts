@@ -23,7 +23,7 @@ export const restCaller = ({ workspace, principal, policy, scopes, raw }: FrontR
   scopes,
   revision: NEWEST_LEGACY,
   capabilities: Json.empty,
-  headers: carriedHeaders(raw.headers),
+  headers: carriedHeaders(raw),
 })
 
 /** The caller of a tool that runs as a task: its questions wait until they are answered. */

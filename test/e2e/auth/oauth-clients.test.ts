@@ -1,6 +1,6 @@
 import { UnauthorizedError as UnauthorizedV2 } from '@modelcontextprotocol/client'
 import { UnauthorizedError as UnauthorizedV1 } from '@modelcontextprotocol/sdk/client/auth.js'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type KeptLogin, OAUTH_SDKS } from '../../support/oauth-sdks.ts'
 import { type ApiToken, type OAuthGateway, responseIn, startOAuthGateway } from './oauth-gateway.ts'
 
@@ -73,4 +73,20 @@ describe.each(Object.keys(OAUTH_SDKS) as (keyof typeof OAUTH_SDKS)[])('%s', sdk 
     expect((await fetch(`${gateway.origin}/mcp`, { method: 'POST', headers: { authorization } })).status).toBe(401)
     await client.close()
   })
+})
+
+it('SDK v1: the stream of its session ends with the API token of the user, and is not opened again', async () => {
+  const statuses: number[] = [] // of requests for a stream
+  const send = globalThis.fetch
+  vi.spyOn(globalThis, 'fetch').mockImplementation(async (url, options) => {
+    const response = await send(url, options)
+    if (options?.method === 'GET' && String(url).endsWith('/mcp')) statuses.push(response.status)
+    return response
+  })
+  onTestFinished(() => void vi.restoreAllMocks())
+  const { client } = await logIn('SDK v1', `${gateway.origin}/mcp`)
+  await expect.poll(() => statuses).toEqual([200])
+  await gateway.revokeToken(token)
+  await expect.poll(() => statuses, { timeout: 10_000 }).toEqual([200, 401]) // it tries again when its stream has ended
+  await client.close()
 })

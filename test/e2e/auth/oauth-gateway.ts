@@ -11,6 +11,7 @@ import {
   DEFAULT_LIMITS,
   DEFAULT_LISTEN,
   defaultRules,
+  type ServerConfig,
 } from '../../../src/config/snapshot.ts'
 import { createTestLog } from '../../support/log.ts'
 import { type ShownPage, TestBrowser } from '../../support/test-browser.ts'
@@ -28,12 +29,19 @@ interface Options {
   readonly server?: Partial<AuthServerConfig>
   readonly state?: GatewayState
   readonly data?: string
+  readonly upstream?: string // the URL of the server, instead of the demo
   readonly host?: string
 }
 
 export const CALLBACK = 'https://app.example/cb'
 const VERIFIER = randomBytes(32).toString('base64url')
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
+
+const serverAt = (url: string | undefined): ServerConfig => {
+  const common = { name: 'server', disabled: false } as const
+  if (url === undefined) return { ...common, kind: 'builtin', builtin: 'demo' }
+  return { ...common, kind: 'remote', url, type: 'auto', headers: {}, era: 'auto', timeoutMs: 5000 }
+}
 
 /** A gateway with an embedded authorization server on a port of its own: the demo behind `default` and `other`. */
 export const startOAuthGateway = async (options: Options = {}) => {
@@ -47,7 +55,7 @@ export const startOAuthGateway = async (options: Options = {}) => {
         server: { signIn: ['token'], registration: 'open', clients: new Map(), ...options.server },
       },
       limits: { ...DEFAULT_LIMITS, shutdownMs: 200 },
-      servers: new Map([['server', { name: 'server', disabled: false, kind: 'builtin', builtin: 'demo' }]]),
+      servers: new Map([['server', serverAt(options.upstream)]]),
       workspaces: new Map(['default', 'other'].map(name => [name, { name, servers: ['server'], ...defaultRules(1) }])),
       warnings: [],
     },

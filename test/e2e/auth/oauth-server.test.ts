@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, test } from 'vitest'
 import { MemoryCluster } from '../../../src/stores/state/memory-state.ts'
 import { randomKeys } from '../../../src/stores/state/secret.ts'
-import { modern, openStream } from '../../support/raw.ts'
+import { modern, openSession, openStream, send } from '../../support/raw.ts'
+import { legacy, result, scriptedServer, sendJson } from '../../support/scripted-server.ts'
 import type { ShownPage, TestBrowser } from '../../support/test-browser.ts'
 import { type ApiToken, CALLBACK, type OAuthGateway, responseIn, startOAuthGateway } from './oauth-gateway.ts'
 
@@ -180,8 +181,43 @@ describe('a client', () => {
     const headers = { ...listen.headers, authorization: `Bearer ${access}` }
     const stream = await openStream(`${gateway.origin}/mcp`, { ...listen, headers })
     expect((await stream.next())?.json.method).toBe('notifications/subscriptions/acknowledged')
+    const credentials = { authorization: `Bearer ${access}` }
+    const session = await openSession(`${gateway.origin}/mcp`, '2025-11-25', {}, credentials)
+    const older = await openStream(`${gateway.origin}/mcp`, {
+      method: 'GET',
+      headers: { ...session.headers, ...credentials, accept: 'text/event-stream' },
+    })
     await end(client, access)
     expect(await stream.next().catch(() => undefined)).toBeUndefined()
+    expect(await older.next().catch(() => undefined)).toBeUndefined()
+  })
+
+  it('calls tools without showing its token to the server: in no header, and in no body', async () => {
+    const server = await scriptedServer(
+      legacy(({ body }, response) =>
+        body.method === 'tools/list'
+          ? sendJson(response, result(body.id, { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] }))
+          : sendJson(response, result(body.id, { content: [] })),
+      ),
+    )
+    await gateway.close()
+    gateway = await startOAuthGateway({ upstream: server.url })
+    onTestFinished(server.close)
+    token = await gateway.createToken()
+    const { tokens } = await connect({}, gateway, gateway.browser())
+    const call = modern(1, 'tools/call', { name: 'echo', arguments: { text: 'hello' } })
+    for (const secret of [tokens.access_token, token.secret]) {
+      const credentials = { authorization: `Bearer ${secret}` }
+      const asModern = await send(`${gateway.origin}/mcp`, { ...call, headers: { ...call.headers, ...credentials } })
+      expect(asModern.status).toBe(200)
+      const { headers } = await openSession(`${gateway.origin}/mcp`, '2025-11-25', {}, credentials)
+      const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo', arguments: {} } }
+      expect((await send(`${gateway.origin}/mcp`, { body, headers: { ...headers, ...credentials } })).status).toBe(200)
+    }
+    expect(server.of('tools/call')).toHaveLength(4)
+    const sent = JSON.stringify(server.arrivals.map(({ url, headers, text }) => [url, headers, text]))
+    for (const secret of [tokens.access_token, tokens.refresh_token, token.secret]) expect(sent).not.toContain(secret)
+    expect(sent).not.toMatch(/bearer|"authorization"/i)
   })
 
   it('gets a grant that ends with the API token', async () => {

@@ -75,6 +75,20 @@ test.each([
   expect((await dragoman('tools', 'far')).stdout).toMatch(/\blogin\b/)
 })
 
+test('login --paste shows what an authorization server says without its control characters, in one line', async () => {
+  const login = startCli(['login', 'far', '--paste', '--data', daemon.data], { isTerminal: true })
+  await expect.poll(login.stdout).toContain('Paste the address')
+  const authorization = new URL(/http:\S+\/authorize\S+/.exec(login.stdout())?.[0] ?? '')
+  const said = 'no\u001b]0;title\u0007\u001b[2J\ndragoman: all is well\u202e'
+  const answer = { error: 'access_denied', error_description: said, iss: site.origin }
+  const state = authorization.searchParams.get('state') ?? ''
+  login.type(`http://127.0.0.1/oauth/callback?${new URLSearchParams({ ...answer, state })}\n`)
+  const { code, stderr } = await login.ended
+  expect(code).toBe(2)
+  expect(stderr).toMatch(/did not grant access \(access_denied\)\. .* \(no\]0;title\[2J dragoman: all is well\)\n$/)
+  expect(stderr.trimEnd()).not.toMatch(/[\p{Cf}\p{Cc}]/u)
+})
+
 test('logout revokes the tokens, and the server wants a login again', async () => {
   expect((await dragoman('logout', 'far')).stdout).toBe('There was no login at "far".\n')
   await logIn()

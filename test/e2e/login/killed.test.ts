@@ -10,7 +10,7 @@ import { endPrograms, type Program, startProgram } from '../cli/program.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
-  endPrograms()
+  await endPrograms()
   for (const close of closing.splice(0).reverse()) await close()
 })
 
