@@ -1,11 +1,11 @@
 import type { EventPublisher } from '../admin/event-feed.ts'
 import type { RecorderEndpointsOptions } from '../admin/recorder-endpoints.ts'
+import { configuredSecrets } from '../config/configured-secrets.ts'
 import { DEFAULT_RECORDER } from '../config/recorder.ts'
-import type { Issuer, ServerConfig, Snapshot } from '../config/snapshot.ts'
+import type { Snapshot } from '../config/snapshot.ts'
 import { FlightRecorder } from '../observe/recorder/flight-recorder.ts'
 import { openRecorder, type RecorderAccess } from '../observe/recorder/recorder-access.ts'
 import { createRedactor } from '../observe/recorder/redact.ts'
-import { createNameClassifier } from '../observe/recorder/secret-names.ts'
 import { type AnswerRecorderQuestion, joinRecordings, shareRecordings } from '../observe/recorder/shared-recordings.ts'
 import type { RecordingSummary } from '../protocol/recording.ts'
 import { RECORDINGS, type WorkerRole } from './worker-role.ts'
@@ -13,7 +13,7 @@ import { RECORDINGS, type WorkerRole } from './worker-role.ts'
 interface FlightRecorderOptions {
   readonly current: () => Snapshot
   readonly localSecret: () => string | undefined
-  readonly loginTokens: () => readonly string[] // with which users are logged in to servers
+  readonly loginTokens: () => readonly string[] // that servers were used with last; the same array until there are others
   readonly events: () => EventPublisher
   readonly role: WorkerRole
 }
@@ -68,48 +68,19 @@ const publishTo =
     if (rows.length > 0) events().publish('recording', rows)
   }
 
-const TOKENS_MS = 1000
-const MOST_TOKENS = 100 // of those used last: each text is searched for all of them
-
-/** The secrets that the gateway itself knows: they are hidden wherever they occur. Read again for another configuration. */
+/** The secrets that the gateway itself knows: they are hidden wherever they occur. Read again when there are others. */
 const createSecretList = ({ current, localSecret, loginTokens }: FlightRecorderOptions): (() => readonly string[]) => {
-  const kindOfName = createNameClassifier([])
-  const isSecret = (name: string): boolean => kindOfName(name) !== 'plain'
-  let known: { readonly of: Snapshot; readonly until: number; readonly secrets: readonly string[] } | undefined
+  let configured: { readonly of: Snapshot; readonly secrets: readonly string[] } | undefined
+  let known:
+    | { readonly of: Snapshot; readonly tokens: readonly string[]; readonly secrets: readonly string[] }
+    | undefined
   return () => {
-    const snapshot = current()
-    if (known?.of === snapshot && Date.now() < known.until) return known.secrets
-    const secrets = [
-      localSecret(),
-      ...[...snapshot.servers.values()].flatMap(server => [...secretsOf(server, isSecret), ...oauthSecretsOf(server)]),
-      ...[...(snapshot.auth?.issuers?.values() ?? [])].flatMap(issuerSecretsOf),
-      ...loginTokens().slice(-MOST_TOKENS),
-    ].filter(secret => secret !== undefined)
-    known = { of: snapshot, until: Date.now() + TOKENS_MS, secrets: [...new Set(secrets)] }
+    const [snapshot, tokens] = [current(), loginTokens()]
+    if (known?.of === snapshot && known.tokens === tokens) return known.secrets
+    if (configured?.of !== snapshot) configured = { of: snapshot, secrets: configuredSecrets(snapshot) }
+    const own = localSecret()
+    const secrets = [...(own === undefined ? [] : [own]), ...configured.secrets, ...tokens]
+    known = { of: snapshot, tokens, secrets: [...new Set(secrets)] }
     return known.secrets
   }
-}
-
-const issuerSecretsOf = ({ clientSecret, introspection }: Issuer): (string | undefined)[] => [
-  clientSecret,
-  introspection?.clientSecret,
-]
-
-/** Headers of a remote server, the query of an API, and those variables of a process whose names say so. */
-const secretsOf = (server: ServerConfig, isSecret: (name: string) => boolean): string[] => {
-  if (server.kind === 'remote' || server.kind === 'openapi')
-    return Object.values({ ...server.headers, ...(server.kind === 'openapi' && server.api.query) }).map(value =>
-      value.replace(/^(bearer|basic)\s+/i, ''),
-    )
-  if (server.kind !== 'process') return []
-  return Object.entries(server.env ?? {}).flatMap(([name, value]) => (isSecret(name) ? [value] : []))
-}
-
-/** The credentials of a client, without the lines around a key. */
-const oauthSecretsOf = (server: ServerConfig): string[] => {
-  if (!('oauth' in server) || !server.oauth) return []
-  const { clientSecret, privateKey } = server.oauth
-  const assertion = server.oauth.grant === 'jwt_bearer' ? server.oauth.assertion : undefined
-  const key = privateKey?.split('\n').filter(line => !line.startsWith('-----')) ?? []
-  return [clientSecret, assertion, ...key].filter(secret => secret !== undefined)
 }

@@ -3,11 +3,12 @@ import type { Dispatch, Exchange, Frame, RequestRecord, RequestTrace } from '../
 import type { AuditLog } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { RequestFollower } from '../telemetry/metrics.ts'
-import { type AuditLines, auditedContent } from './audit-line.ts'
+import { type AuditedRequest, type AuditLines, auditedContent } from './audit-line.ts'
 import type { FlightRecorder } from './recorder/flight-recorder.ts'
 import type { RecordedExchange } from './recorder/recorded-exchange.ts'
+import type { SkippedExchange } from './recorder/skipped-exchange.ts'
 import { blamedServer, outcomeOf, type RequestOutcome, type RequestTarget, requestTarget } from './request-facts.ts'
-import type { RequestTracing } from './request-tracing.ts'
+import type { RequestTracing, TracedRequest } from './request-tracing.ts'
 
 /** How requests are recorded; what is absent is off. */
 export interface RequestRecorders {
@@ -30,18 +31,39 @@ export interface RequestAudit {
 /** Makes the function that follows the requests of one dialect; it returns undefined while nothing records them. */
 export const createFollower = (recorders: RequestRecorders, dialect: string) => {
   const { audit, tracing, log, flight } = recorders
-  const isFixed = audit !== undefined || tracing !== undefined || log !== undefined
+  const recordsAll = audit !== undefined || log !== undefined
   return (exchange: Exchange): RequestFollower<Frame> | undefined => {
-    if (isFixed) return new RecordedRequest(recorders, dialect, exchange)
-    if (!flight?.isOn || !exchange.origin) return undefined
-    return flight.begin(exchange, dialect, requestTarget(exchange)?.name)
+    const traced = tracing?.begin(exchange, dialect)
+    const isInFlight = flight?.isOn === true && exchange.origin !== undefined
+    if (recordsAll || traced?.isRecorded || (traced && isInFlight))
+      return new RecordedRequest(recorders, dialect, exchange, traced)
+    if (traced) return traced.changesContext ? new UnrecordedRequest(traced) : undefined
+    return isInFlight ? flight.follow(exchange, dialect) : undefined
   }
+}
+
+/** A request that only its server is told something about: that its trace is not recorded. */
+class UnrecordedRequest implements RequestFollower<Frame>, RequestRecord {
+  readonly trace: RequestTrace
+
+  constructor(trace: RequestTrace) {
+    this.trace = trace
+  }
+
+  pass(frame: Frame): Frame {
+    return frame
+  }
+
+  sentTo(): void {}
+  denied(): void {}
+  ended(): void {}
+  aborted(): void {}
 }
 
 /** Records the notifications of clients of one dialect; requests pass. */
 export const recordNotifications = (flight: FlightRecorder, dialect: string, dispatch: Dispatch): Dispatch => {
   const record = (exchange: Exchange): Exchange => {
-    const recording = flight.begin(exchange, dialect, undefined)
+    const recording = flight.begin(exchange, dialect)
     if (!recording) return exchange
     recording.end({ outcome: 'ok' }, 0)
     return { ...exchange, record: recording }
@@ -49,43 +71,50 @@ export const recordNotifications = (flight: FlightRecorder, dialect: string, dis
   return exchange => dispatch(exchange.kind === 'notification' && flight.isOn ? record(exchange) : exchange)
 }
 
+const PENDING: RequestOutcome = { outcome: 'ok' } // until it ends
+
 /** One request, from its arrival to the frame that ends it; then it is written wherever requests are recorded. */
-class RecordedRequest implements RequestFollower<Frame>, RequestRecord {
+class RecordedRequest implements RequestFollower<Frame>, RequestRecord, AuditedRequest {
+  readonly exchange: Exchange
+  readonly dialect: string
   readonly trace: RequestTrace | undefined
   readonly tap: RecordedExchange | undefined
+  target: RequestTarget | undefined
+  server: string | undefined // the one that got the request; what the records say of it once it has ended
+  outcome: RequestOutcome = PENDING
+  ms = 0
+  bytesOut = 0
   readonly #recorders: RequestRecorders
-  readonly #dialect: string
-  readonly #exchange: Exchange
-  #target: RequestTarget | undefined
+  readonly #recording: RecordedExchange | SkippedExchange | undefined
+  readonly #traced: TracedRequest | undefined
   #call: Exchange
-  readonly #traced: ReturnType<RequestTracing['begin']> | undefined
-  #server: string | undefined
   #hasSeveral = false
   #isDenied = false
-  #bytesOut = 0
+  #frame: Frame | undefined // the last one
 
-  constructor(recorders: RequestRecorders, dialect: string, exchange: Exchange) {
+  constructor(recorders: RequestRecorders, dialect: string, exchange: Exchange, traced: TracedRequest | undefined) {
     this.#recorders = recorders
-    this.#dialect = dialect
-    this.#exchange = exchange
+    this.dialect = dialect
+    this.exchange = exchange
     this.#call = exchange
-    this.#target = requestTarget(exchange)
-    this.#traced = recorders.tracing?.begin(exchange, dialect, this.#target)
-    this.trace = this.#traced?.changesContext ? this.#traced : undefined
-    this.tap = exchange.origin && recorders.flight?.begin(exchange, dialect, this.#target?.name)
+    this.target = requestTarget(exchange)
+    this.#traced = traced
+    this.trace = traced?.changesContext ? traced : undefined
+    this.#recording = exchange.origin && recorders.flight?.follow(exchange, dialect)
+    this.tap = this.#recording?.tap
   }
 
   sentTo(server: string): void {
-    if (this.#server !== undefined && this.#server !== server) this.#hasSeveral = true
-    this.#server = server
-    this.tap?.sentTo(server)
+    if (this.server !== undefined && this.server !== server) this.#hasSeveral = true
+    this.server = server
+    this.#recording?.sentTo(server)
   }
 
   calls(call: Exchange): void {
     this.#call = call
-    this.#target = requestTarget(call)
-    this.#traced?.calls(call.method, this.#target)
-    this.tap?.calls(call)
+    this.target = requestTarget(call)
+    this.#traced?.calls(call.method, this.target)
+    this.#recording?.calls(call)
   }
 
   denied(): void {
@@ -94,56 +123,60 @@ class RecordedRequest implements RequestFollower<Frame>, RequestRecord {
 
   pass(frame: Frame): Frame {
     if (frame.kind === 'question') return this.#traced?.ask(frame) ?? frame
-    if (frame.kind === 'notice') this.#bytesOut += frame.params.size
-    return this.tap ? this.tap.pass(frame) : frame
+    if (frame.kind === 'notice') this.bytesOut += frame.params.size
+    return this.#recording ? this.#recording.pass(frame) : frame
   }
 
   ended(frame: Frame, ms: number): void {
-    this.#bytesOut += bytesOf(frame)
-    this.#end(outcomeOf(this.#exchange.method, frame, this.#isDenied), ms, frame)
+    this.bytesOut += bytesOf(frame)
+    this.#end(outcomeOf(this.exchange.method, frame, this.#isDenied), ms, frame)
   }
 
   aborted({ kind }: Pick<AbortReason, 'kind'>, ms: number): void {
     this.#end({ outcome: 'cancelled', reason: kind }, ms)
   }
 
+  get bytesIn(): number {
+    return this.exchange.params.size
+  }
+
+  get traceId(): string | undefined {
+    return this.#traced?.traceId
+  }
+
+  get replica(): string {
+    return this.#recorders.audit?.replica() ?? ''
+  }
+
+  get arguments(): string | undefined {
+    return this.#recorders.audit?.hasArguments ? auditedContent(this.#call.params.get('arguments')) : undefined
+  }
+
+  get result(): string | undefined {
+    const frame = this.#recorders.audit?.hasResults ? this.#frame : undefined
+    return frame?.kind === 'result' ? auditedContent(frame.result) : undefined
+  }
+
   #end(outcome: RequestOutcome, ms: number, frame?: Frame): void {
     const { audit, log } = this.#recorders
-    const server = this.#hasSeveral ? 'several' : (this.#server ?? this.#blamed(frame))
-    if (audit) this.#write(audit, outcome, server, ms, frame)
-    this.#traced?.ended(outcome, server)
-    this.tap?.end(outcome, ms, frame)
+    this.outcome = outcome
+    this.ms = ms
+    this.#frame = frame
+    this.server = this.#hasSeveral ? 'several' : (this.server ?? this.#blamed(frame))
+    if (audit) audit.log.add(audit.lines.make(this))
+    this.#traced?.ended(outcome, this.server)
+    this.#recording?.end(outcome, ms, frame)
+    this.#frame = undefined
     if (!log) return
-    const { method, caller } = this.#exchange
-    const fields = { dialect: this.#dialect, method, workspace: caller.workspace, server, ms: Math.round(ms * 10) / 10 }
-    log.debug({ ...fields, outcome: outcome.outcome, code: outcome.code }, 'request ended')
+    const { method, caller } = this.exchange
+    const shown = { dialect: this.dialect, method, workspace: caller.workspace, server: this.server }
+    log.debug({ ...shown, ms: Math.round(ms * 10) / 10, outcome: outcome.outcome, code: outcome.code }, 'request ended')
   }
 
   /** A request that did not get to its server was for the one that the error names. */
   #blamed(frame: Frame | undefined): string | undefined {
     const named = frame && blamedServer(frame)
     return named !== undefined && this.#recorders.audit?.isServer(named) ? named : undefined
-  }
-
-  #write(audit: RequestAudit, outcome: RequestOutcome, server: string | undefined, ms: number, frame?: Frame): void {
-    const exchange = this.#exchange
-    const { log, lines, hasArguments, hasResults, replica } = audit
-    log.add(
-      lines.write({
-        exchange,
-        dialect: this.#dialect,
-        target: this.#target,
-        server,
-        outcome,
-        ms,
-        bytesIn: exchange.params.size,
-        bytesOut: this.#bytesOut,
-        traceId: this.#traced?.traceId,
-        replica: replica(),
-        arguments: hasArguments ? auditedContent(this.#call.params.get('arguments')) : undefined,
-        result: hasResults && frame?.kind === 'result' ? auditedContent(frame.result) : undefined,
-      }),
-    )
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Admission, type Admit, networkOf, type RequestInfo } from '../protocol/admission.ts'
+import { type Admission, type Admit, clientAddressOf, networkOf, type RequestInfo } from '../protocol/admission.ts'
 import type { WriteAuditEvent } from '../telemetry/audit-log.ts'
 import { auditText } from './request-facts.ts'
 
@@ -37,13 +37,13 @@ export class RejectionAudit {
     this.#windows.clear()
   }
 
-  #note(admission: Admission, { socket, headers }: RequestInfo, workspace: string): Admission {
+  #note(admission: Admission, request: RequestInfo, workspace: string): Admission {
     if (admission.kind === 'in') return admission
-    const address = socket.remoteAddress
+    const address = clientAddressOf(request)
     const window = this.#windowOf(networkOf(address))
     if (++window.count > MOST_IN_WINDOW) return admission
     const { status, error } = admission
-    const agent = headers['user-agent']
+    const agent = request.headers['user-agent']
     this.#write('rejected', {
       address,
       workspace: auditText(workspace),

@@ -54,7 +54,7 @@ export interface RecordedMessage {
 /** One exchange with all its messages. */
 export interface Recording extends RecordingSummary {
   readonly all: readonly RecordedMessage[] // oldest first
-  readonly dropped: number // messages beyond the limit of one exchange
+  readonly dropped: number // messages beyond the limit of one exchange; -1: all those with servers, because it failed in a burst
 }
 
 /** The first line of a file with recordings; each further line is a Recording. */

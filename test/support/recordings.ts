@@ -28,6 +28,7 @@ export interface FakeRecorder {
   isOn: boolean
   summaries: readonly RecordingSummary[]
   recordings: readonly Recording[]
+  skipped: number
   readonly requests: string[] // the queries of lists
 }
 
@@ -35,6 +36,7 @@ export const createFakeRecorder = (summaries: readonly RecordingSummary[] = []):
   isOn: true,
   summaries,
   recordings: [parkedRecording(), retryRecording()],
+  skipped: 0,
   requests: [],
 })
 
@@ -74,12 +76,13 @@ export const fakeRecordings = async (page: Page, recorder: FakeRecorder): Promis
   return events
 }
 
-const stateOf = ({ isOn, summaries }: FakeRecorder) => ({
+const stateOf = ({ isOn, summaries, skipped }: FakeRecorder) => ({
   isOn,
   kept: summaries.length,
   keptBytes: summaries.length * 4000,
   maxBytes: 64 * 1024 * 1024,
   forgotten: 0,
+  skipped,
 })
 
 const pageOf = (recorder: FakeRecorder, query: URLSearchParams): RecordingList => {

@@ -36,6 +36,10 @@ describe('hideValues', () => {
       { env: { API_KEY: like('ID'), LOG_LEVEL: 'debug', HOME_DIR: '/home/ann/some-long-folder-name-2024' } },
     ],
     [
+      { env: { DB_PASS: 'x', DB_PWD: 'x', SENTRY_DSN: 'x', PASSENGERS: 'many' } },
+      { env: { DB_PASS: like('ID'), DB_PWD: like('ID'), SENTRY_DSN: like('ID'), PASSENGERS: 'many' } },
+    ],
+    [
       { env: { SETTING: 'ghp_abcdefghijklmnop', DB: 'postgres://u:pw@db/x' } },
       { env: { SETTING: like('ID'), DB: like('postgres://u:ID@db/x') } },
     ],

@@ -1,3 +1,4 @@
+import { isSecretSetting } from '../../std/secret-names.ts'
 import type { ConfigPath } from '../json-text.ts'
 
 // Which texts of a configuration are secrets. References such as ${NAME} are shown as written; what is literal in a place for
@@ -6,8 +7,6 @@ import type { ConfigPath } from '../json-text.ts'
 /** A part of a text: from, to. */
 type Span = readonly [number, number]
 
-const SECRET_NAME =
-  /secret|passw|passphrase|token|api[-_]?key|access[-_]?key|private[-_]?key|(^|[-_])key$|credential|(^|[-_])auth|cookie|signature|bearer|jwt|(^|[-_])pat$|dsn$|connection[-_]?string/i
 const SECRET_KEYS: ReadonlySet<string> = new Set([
   'clientSecret',
   'privateKey',
@@ -16,7 +15,8 @@ const SECRET_KEYS: ReadonlySet<string> = new Set([
   'CLIENT_SECRET',
 ])
 /** Headers whose values say nothing about the caller. */
-const PLAIN_HEADERS = /^(user-agent|accept-language|x-request-source|x-client-(name|version)|origin|referer)$/i
+const PLAIN_HEADERS =
+  /^(user-agent|accept|accept-language|accept-encoding|content-type|cache-control|x-request-source|x-client-(name|version)|origin|referer)$/i
 const PLAIN_VALUE = /^(true|false|on|off|yes|no|\d{1,4}|)$/i
 const SCHEME = /^\s*(Bearer|Basic|Token|ApiKey|Digest)\s+/i
 const KNOWN_TOKEN =
@@ -28,9 +28,6 @@ const URL_PARAMETER = /[?&;]([\w.-]+)=([^&#\s]*)/g
 const REFERENCE = /\$\{([^}]*)\}/g
 const FLAG = /^--?([\w-]+)(?:=(.*))?$/s
 
-/** True for the name of a variable, header, flag or parameter that usually holds a secret. */
-const isSecretName = (name: string): boolean => SECRET_NAME.test(name)
-
 /** The secret parts of a text at a place of a configuration; `before` is the item before it in a list. */
 export const secretSpans = (path: ConfigPath, text: string, before?: unknown): readonly Span[] => {
   const [name, parent] = [String(path.at(-1) ?? ''), String(path.at(-2) ?? '')]
@@ -41,7 +38,7 @@ export const secretSpans = (path: ConfigPath, text: string, before?: unknown): r
 
 const isSecretPlace = (name: string, parent: string, path: ConfigPath): boolean => {
   if (/^(http_)?headers$/i.test(parent)) return !PLAIN_HEADERS.test(name)
-  if (parent === 'env') return isSecretName(name)
+  if (parent === 'env') return isSecretSetting(name)
   if (parent === 'secrets' || SECRET_KEYS.has(name)) return true
   if (parent === 'query' && path.at(-3) === 'api') return true
   return name === 'key' && path.includes('memory')
@@ -49,16 +46,16 @@ const isSecretPlace = (name: string, parent: string, path: ConfigPath): boolean 
 
 const argumentSpans = (text: string, before: unknown): readonly Span[] => {
   const [, flag, value] = FLAG.exec(text) ?? []
-  if (flag !== undefined && value !== undefined && isSecretName(flag))
+  if (flag !== undefined && value !== undefined && isSecretSetting(flag))
     return moved(literalSpans(value), text.length - value.length)
   const header = /^([\w-]+):\s*/.exec(text) // --header "Authorization: Bearer x"
-  if (header && isSecretName(header[1] ?? ''))
+  if (header && isSecretSetting(header[1] ?? ''))
     return moved(literalSpans(text.slice(header[0].length)), header[0].length)
   const given = typeof before === 'string' ? FLAG.exec(before) : undefined
-  if (given && given[2] === undefined && isSecretName(given[1] ?? '') && !text.startsWith('-'))
+  if (given && given[2] === undefined && isSecretSetting(given[1] ?? '') && !text.startsWith('-'))
     return literalSpans(text)
   const variable = /^([A-Za-z_]\w*)=/.exec(text) // docker run -e NAME=value
-  if (variable && isSecretName(variable[1] ?? ''))
+  if (variable && isSecretSetting(variable[1] ?? ''))
     return moved(literalSpans(text.slice(variable[0].length)), variable[0].length)
   return likelySpans(text)
 }
@@ -97,7 +94,7 @@ export const likelySpans = (text: string): readonly Span[] => {
     for (const [from, to] of moved(literalSpans(password), start)) add(from, to)
   }
   for (const { index, 0: found, 1: name = '', 2: value = '' } of text.matchAll(URL_PARAMETER))
-    if (isSecretName(name))
+    if (isSecretSetting(name))
       for (const [from, to] of moved(literalSpans(value), index + found.length - value.length)) add(from, to)
   for (const { index, 0: word } of text.matchAll(LONG_WORD)) if (isRandom(word)) add(index, index + word.length)
   return spans.sort(([a], [b]) => a - b)

@@ -1,8 +1,9 @@
 import type { TappedServer } from '../../protocol/message-tap.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
 import type { RecordedMessage, RecordedServer, Recording, RecordingSummary } from '../../protocol/recording.ts'
+import type { StoredExchange, StoredMessage } from './block-format.ts'
 import type { FlightRecorder } from './flight-recorder.ts'
-import type { StoredExchange, StoredMessage } from './record-block.ts'
+import { isRecordedLate } from './recorded-exchange.ts'
 import type { Redactor } from './redact.ts'
 
 /** What is needed to show recordings. */
@@ -22,7 +23,7 @@ export const summarize = (exchange: StoredExchange, { recorder, redactor, idOf }
   return {
     id: idOf(order),
     order,
-    at: exchange.at,
+    at: begunAt(exchange),
     workspace: exchange.workspace,
     ...(principal !== undefined && { principal }),
     dialect: exchange.dialect,
@@ -42,14 +43,18 @@ export const summarize = (exchange: StoredExchange, { recorder, redactor, idOf }
   }
 }
 
+const begunAt = ({ at, dropped, durationMs = 0 }: StoredExchange): number =>
+  isRecordedLate(dropped) ? at - durationMs : at
+
 /** An exchange with its messages; messages whose memory was used for others count as dropped. */
 export const describeRecording = (exchange: StoredExchange, view: RecordingView): Recording => {
   const keys = new MessageKeys()
   const stored = view.recorder.messagesOf(exchange.order)
+  const { dropped, messages } = exchange
   return {
     ...summarize(exchange, view),
     all: stored.map(message => describeMessage(message, view.redactor, keys)),
-    dropped: exchange.dropped + exchange.messages - stored.length,
+    dropped: isRecordedLate(dropped) ? dropped : dropped + messages - stored.length,
   }
 }
 

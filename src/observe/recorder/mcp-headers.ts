@@ -28,14 +28,17 @@ export const clientHeaders = (
 ): string => {
   let bits = 0
   let rest = ''
-  const [version, inMethod, name] = [headers[VERSION], headers[METHOD], headers[NAME]]
+  const version = headers[VERSION]
+  const inMethod = headers[METHOD]
+  const name = headers[NAME]
   if (version === revision) bits = HAS_VERSION
   else if (typeof version === 'string') rest += line(VERSION, version)
   if (inMethod === method) bits |= inMethod === undefined ? 0 : HAS_METHOD
   else if (typeof inMethod === 'string') rest += line(METHOD, inMethod)
   if (name === subject) bits |= name === undefined ? 0 : HAS_NAME
   else if (typeof name === 'string') rest += line(NAME, name)
-  const [session, event] = [headers[SESSION], headers[EVENT]]
+  const session = headers[SESSION]
+  const event = headers[EVENT]
   if (typeof session === 'string') rest += line(SESSION, session.slice(0, SHOWN_OF_ID))
   if (typeof event === 'string') rest += line(EVENT, event.slice(0, SHOWN_OF_ID))
   if (carried.size > 0) for (const [key, value] of carried) if (key.startsWith(PARAM)) rest += line(key, value)

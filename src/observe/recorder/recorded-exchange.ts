@@ -1,26 +1,12 @@
 import type { AbortReason } from '../../protocol/cancellation.ts'
 import type { Exchange, Frame, RequestRecord } from '../../protocol/exchange.ts'
-import type { MessageTap, TappedContent, TappedMessage, TappedServer } from '../../protocol/message-tap.ts'
+import type { MessageTap, TappedContent, TappedServer } from '../../protocol/message-tap.ts'
 import type { RecordedKind, RecordingOutcome } from '../../protocol/recording.ts'
 import type { RequestFollower } from '../../telemetry/metrics.ts'
-import type { Json } from '../../wire/json/json.ts'
-import { encodeError, encodeNotification, encodeRequest, encodeResult, joinBuffers } from '../../wire/json-rpc.ts'
 import { auditText, outcomeOf, type RequestOutcome, requestTarget } from '../request-facts.ts'
 import type { BlockAddress } from './block-store.ts'
 import { clientHeaders, replyText, serverHeaders } from './mcp-headers.ts'
-
-/** One message that is not in a block yet. */
-export interface PendingMessage {
-  readonly at: number // milliseconds of the monotonic clock
-  readonly server: TappedServer | undefined // undefined: it was exchanged with the client
-  readonly direction: 'in' | 'out'
-  readonly kind: RecordedKind
-  readonly method: string | undefined
-  readonly headers: string | undefined
-  readonly content: TappedContent
-  readonly bytes: number // 0: as many as the content has
-  readonly isCut: boolean // the content is the start of a large message
-}
+import { PendingMessage } from './pending-message.ts'
 
 /** The recorder, as one exchange sees it. */
 export interface RecorderContext {
@@ -38,27 +24,22 @@ export interface RecorderContext {
   asked(exchange: RecordedExchange, state: string): void
 }
 
-/** What the recorder knows of an exchange that begins. */
-type RecordedFacts = [
-  order: number,
-  dialect: string,
-  subject: string | undefined,
-  client: string | undefined,
-  continues: number,
-]
-
 /** What is kept of one exchange. */
 const MOST_MESSAGES = 1000
 const MOST_BYTES = 2 * 1024 * 1024
 const MOST_PENDING = 16 // messages that wait for a block
 const MOST_PENDING_BYTES = 64 * 1024
 const ROW_BYTES = 64 // of a message, besides its text and headers
-const LARGE = 16 * 1024 // bytes of a message that is copied at once, so that it is not kept in memory as a whole
 const LONGEST_ERROR = 300 // characters
 const LONGEST_METHOD = 64
 
+const UNKNOWN_NUMBER = -1 // of messages that were not kept
+
+/** Whether an exchange was recorded when it ended, by the number of messages that were not kept. */
+export const isRecordedLate = (dropped: number): boolean => dropped === UNKNOWN_NUMBER
+
 const REST = 'rest'
-const NO_ID = 0
+const CLIENT = -1
 const INITIALIZE = 'initialize'
 
 /**
@@ -68,8 +49,8 @@ const INITIALIZE = 'initialize'
 export class RecordedExchange implements MessageTap, RequestRecord, RequestFollower<Frame> {
   readonly tap = this
   readonly trace = undefined
-  readonly at = Date.now()
-  readonly started = performance.now()
+  readonly at: number // when its order was given
+  readonly started: number
   readonly order: number
   readonly dialect: string
   subject: string | undefined
@@ -101,9 +82,17 @@ export class RecordedExchange implements MessageTap, RequestRecord, RequestFollo
   constructor(
     context: RecorderContext,
     exchange: Exchange,
-    ...[order, dialect, subject, client, continues]: RecordedFacts
+    order: number,
+    dialect: string,
+    subject: string | undefined,
+    client: string | undefined,
+    continues: number,
+    lateMs?: number, // since it began: it is recorded after its messages with servers
   ) {
-    const { kind, method, params, caller, origin } = exchange
+    const { kind, method, caller, origin } = exchange
+    this.at = Date.now()
+    this.started = performance.now() - (lateMs ?? 0)
+    if (lateMs !== undefined) this.dropped = UNKNOWN_NUMBER
     this.context = context
     this.order = order
     this.dialect = dialect
@@ -115,12 +104,14 @@ export class RecordedExchange implements MessageTap, RequestRecord, RequestFollo
     this.workspace = caller.workspace
     this.principal = caller.principal
     this.revision = caller.revision
-    const said = { method: this.method, params: initialize ?? params }
+    const params = initialize ?? exchange.params
     const content: TappedContent =
-      kind === 'request' && origin?.id ? { kind: 'request', id: origin.id, ...said } : { kind: 'notification', ...said }
+      kind === 'request' && origin?.id
+        ? { kind: 'request', id: origin.id, method: this.method, params }
+        : { kind: 'notification', method: this.method, params }
     const headers = origin?.headers && clientHeaders(origin.headers, caller.headers, this)
     context.opened(this)
-    this.add(undefined, 'in', kind, this.method, content, headers)
+    this.#add(this.started, CLIENT, 'in', kind, this.method, content, headers)
     if (origin && dialect !== REST) origin.tap = this
   }
 
@@ -131,7 +122,9 @@ export class RecordedExchange implements MessageTap, RequestRecord, RequestFollo
     content: TappedContent,
     reply?: readonly string[],
   ): void {
-    this.add(undefined, direction, kind, method, content, reply && replyText(reply))
+    const hasEnded = this.durationMs >= 0 && (kind === 'result' || kind === 'error') // then it is sent at once
+    const at = hasEnded ? this.started + this.durationMs : performance.now()
+    this.#add(at, CLIENT, direction, kind, method, content, reply && replyText(reply))
   }
 
   serverMessage(
@@ -143,12 +136,11 @@ export class RecordedExchange implements MessageTap, RequestRecord, RequestFollo
     headers?: readonly string[],
   ): void {
     if (this.next) return this.next.serverMessage(server, direction, kind, method, content, headers)
-    this.noteServer(server)
     const { subject } = this
     const isReply = direction === 'in'
     const shown =
       headers && (isReply ? replyText(headers) : serverHeaders(headers, { revision: server.revision, method, subject }))
-    this.add(server, direction, kind, method, content, shown)
+    this.#add(performance.now(), this.#noteServer(server), direction, kind, method, content, shown)
   }
 
   continueIn(next: MessageTap): void {
@@ -205,18 +197,21 @@ export class RecordedExchange implements MessageTap, RequestRecord, RequestFollo
     this.context.ended(this)
   }
 
-  noteServer(server: TappedServer): void {
+  /** The place of a server in the list; it is added if it is not there. */
+  #noteServer(server: TappedServer): number {
     for (let at = 0; at < this.servers.length; at++) {
       const known = this.servers[at] as TappedServer | string
+      if (known === server) return at
       if (serverNameOf(known) !== server.name) continue
       if (typeof known === 'string') this.servers[at] = server
-      return
+      return at
     }
-    this.servers.push(server)
+    return this.servers.push(server) - 1
   }
 
-  add(
-    server: TappedServer | undefined,
+  #add(
+    at: number,
+    server: number,
     direction: 'in' | 'out',
     kind: RecordedKind,
     method: string | undefined,
@@ -224,34 +219,25 @@ export class RecordedExchange implements MessageTap, RequestRecord, RequestFollo
     headers: string | undefined,
   ): void {
     const { context } = this
-    const isLast = server === undefined && direction === 'out' && (kind === 'result' || kind === 'error')
+    const isLast = server === CLIENT && direction === 'out' && (kind === 'result' || kind === 'error')
     if (this.isForgotten || !context.isOn) return
-    const size = sizeOf(content)
-    this.bytes += size
+    const shown = method !== undefined && method.length > LONGEST_METHOD ? auditText(method) : method
+    const { maxMessageBytes } = context
+    const message = new PendingMessage(at, server, direction, kind, shown, headers, content, maxMessageBytes)
+    this.bytes += message.size
     this.isDirty = true
     // How an exchange ended is always kept: the limits end notifications and questions.
     const isFull = this.messages >= MOST_MESSAGES || this.keptBytes >= MOST_BYTES
     if (isFull && kind !== 'result' && kind !== 'error') {
-      this.dropped++
+      if (!isRecordedLate(this.dropped)) this.dropped++
       return
     }
-    const kept = Math.min(size, context.maxMessageBytes)
-    const isLarge = size > LARGE || retainedBy(content) > 4 * LARGE
-    const shown = method !== undefined && method.length > LONGEST_METHOD ? auditText(method) : method
-    this.pending.push({
-      at: performance.now(),
-      server,
-      direction,
-      kind,
-      method: shown,
-      headers,
-      content: isLarge ? copyStart(content, kept) : content,
-      bytes: isLarge || kept < size ? size : 0,
-      isCut: isLarge && kept < size,
-    })
+    if (message.isLarge) message.copyStart(content)
+    this.pending.push(message)
     this.messages++
-    this.keptBytes += kept
-    this.pendingBytes += ROW_BYTES + (isLarge ? kept : size) + (headers === undefined ? 0 : 2 * headers.length)
+    this.keptBytes += message.kept
+    const waiting = message.isLarge ? message.kept : message.size
+    this.pendingBytes += ROW_BYTES + waiting + (headers === undefined ? 0 : 2 * headers.length)
     if (this.slot < 0) context.reopened(this)
     else if (isLast && this.outcome !== 'running') context.settle(this)
     else if (this.pendingBytes >= MOST_PENDING_BYTES || this.pending.length >= MOST_PENDING) context.flush(this)
@@ -263,48 +249,6 @@ const errorText = (outcome: RequestOutcome['outcome'], frame: Frame): string | u
   if (frame.kind === 'failure') return frame.error.message
   if (outcome !== 'tool_error' || frame.kind !== 'result') return undefined
   return frame.result.get('content')?.elements()[0]?.get('text')?.asString()
-}
-
-const ENVELOPE = 48 // bytes of a message besides its params, result or error
-
-const sizeOf = (content: TappedContent): number => {
-  if ('kind' in content) {
-    const size = ENVELOPE + (bodyOf(content)?.size ?? 0)
-    return content.kind === 'error' ? size + content.error.message.length : size
-  }
-  let size = 0
-  for (const piece of content) size += piece.length
-  return size
-}
-
-/** Bytes of memory that the content keeps alive. */
-const retainedBy = (content: TappedContent): number => ('kind' in content ? (bodyOf(content)?.retained ?? 0) : 0)
-
-/** The part of a message that may be large. */
-export const bodyOf = (message: TappedMessage): Json | undefined => {
-  if (message.kind === 'response') return message.result
-  return message.kind === 'error' ? message.error.data : message.params
-}
-
-/** A copy of the start of a large message: the message itself must not stay in memory. */
-const copyStart = (content: TappedContent, length: number): readonly Buffer[] => {
-  const all = joinBuffers('kind' in content ? encodeTapped(content) : content)
-  const copy = Buffer.allocUnsafeSlow(Math.min(length, all.length))
-  all.copy(copy, 0, 0, copy.length)
-  return [copy]
-}
-
-const encodeTapped = (message: TappedMessage): readonly Buffer[] => {
-  switch (message.kind) {
-    case 'request':
-      return encodeRequest(message.id, message.method, message.params)
-    case 'notification':
-      return encodeNotification(message.method, message.params)
-    case 'response':
-      return encodeResult(message.id ?? NO_ID, message.result)
-    case 'error':
-      return encodeError(message.id, message.error)
-  }
 }
 
 /** The name of a server, of which more may be known. */

@@ -13,6 +13,7 @@ export interface RecorderAccess {
     readonly keptBytes: number
     readonly maxBytes: number
     readonly forgotten: number
+    readonly skipped: number
   }
   /** `searchesTexts`: the search may look into messages. */
   query(filter: RecordingFilter, limit: number, searchesTexts: boolean): Promise<RecordingPage>
@@ -53,8 +54,8 @@ export const openRecorder = (
 
   return {
     state: () => {
-      const { isOn, kept, keptBytes, maxBytes, forgotten } = recorder
-      return { isOn, kept, keptBytes, maxBytes, forgotten }
+      const { isOn, kept, keptBytes, maxBytes, forgotten, skipped } = recorder
+      return { isOn, kept, keptBytes, maxBytes, forgotten, skipped }
     },
     query: (filter, limit, searchesTexts) => queryRecordings(view, filter, limit, searchesTexts),
     find: id => {

@@ -1,6 +1,6 @@
 import type { RecordingSummary } from '../../protocol/recording.ts'
+import type { StoredExchange } from './block-format.ts'
 import { type RecordingView, readMessageText, summarize } from './describe-recording.ts'
-import type { StoredExchange } from './record-block.ts'
 import { serverNameOf } from './recorded-exchange.ts'
 
 /** Which recordings are wanted. Texts are compared without regard to case. */

@@ -1,9 +1,9 @@
 import { decodeHeaderValue } from '../../protocol/param-headers.ts'
-import { createNameClassifier, type NameKind } from './secret-names.ts'
+import { spellingsOf, withoutSpellings } from '../../std/known-secrets.ts'
+import { createNameClassifier, type NameKind } from '../../std/secret-names.ts'
 import { REDACTED, redactText } from './secret-text.ts'
 
 const SHOWN_OF_ID = 8 // characters
-const SHORTEST_SECRET = 6 // characters of a secret of the gateway: a shorter one would be found in ordinary text
 const QUOTED = JSON.stringify(REDACTED)
 const SCHEMA_START = /^\{\s*"(?:type|\$ref|anyOf|oneOf|allOf|enum|const|title|description|format|default)"\s*:/
 const SCHEMA_VALUES: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'example', 'examples'])
@@ -21,17 +21,17 @@ export interface Redactor {
 
 interface RedactorOptions {
   readonly names: readonly string[] // of further members whose values are secrets
-  readonly secrets: () => readonly string[] // of the gateway, wherever they occur
+  readonly secrets: () => readonly string[] // of the gateway, wherever they occur; the same array until there are others
 }
 
 export const createRedactor = ({ names, secrets }: RedactorOptions): Redactor => {
   const kindOfName = createNameClassifier(names)
 
+  let known: { readonly secrets: readonly string[]; readonly spellings: readonly string[] } | undefined
   const withoutKnown = (text: string): string => {
-    let clean = text
-    for (const secret of secrets())
-      if (secret.length >= SHORTEST_SECRET && clean.includes(secret)) clean = clean.replaceAll(secret, REDACTED)
-    return clean
+    const current = secrets()
+    if (known?.secrets !== current) known = { secrets: current, spellings: spellingsOf(current) }
+    return withoutSpellings(text, known.spellings, REDACTED)
   }
 
   const text = (given: string): string => redactText(withoutKnown(given))
@@ -46,7 +46,7 @@ export const createRedactor = ({ names, secrets }: RedactorOptions): Redactor =>
     return clean === decoded ? value : clean
   }
 
-  return { json: given => new JsonRedaction(withoutKnown(given), kindOfName).run(), text, header }
+  return { json: given => new JsonRedaction(withoutKnown(given), kindOfName, text).run(), text, header }
 }
 
 const shorten = (id: string): string => (id.length <= SHOWN_OF_ID ? id : `${id.slice(0, SHOWN_OF_ID)}…`)
@@ -61,15 +61,17 @@ interface Level {
 class JsonRedaction {
   readonly #text: string
   readonly #kindOfName: (name: string) => NameKind
+  readonly #redact: (text: string) => string
   readonly #levels: Level[] = []
   #clean = ''
   #copied = 0 // everything before is in #clean
   #name = '' // of the member whose value follows
   #schemaEnd = 0 // until there, a JSON Schema describes a secret
 
-  constructor(text: string, kindOfName: (name: string) => NameKind) {
+  constructor(text: string, kindOfName: (name: string) => NameKind, redact: (text: string) => string) {
     this.#text = text
     this.#kindOfName = kindOfName
+    this.#redact = redact
   }
 
   run(): string {
@@ -130,7 +132,7 @@ class JsonRedaction {
     const level = this.#levels.at(-1)
     if (level && PAIR_NAMES.has(this.#name)) level.isPair = this.#kindOfName(decodeString(raw)) === 'secret'
     const before = decoded ?? raw.replace(/^"|"$/g, '')
-    const clean = redactText(before)
+    const clean = decoded === undefined ? redactText(before) : this.#redact(before)
     if (clean === before) return end
     return this.#replace(at, end, decoded === undefined ? `"${clean}"` : JSON.stringify(clean))
   }

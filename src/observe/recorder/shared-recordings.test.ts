@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
+import { NEVER } from '../../protocol/cancellation.ts'
+import type { Exchange } from '../../protocol/exchange.ts'
 import type { RecordingSummary } from '../../protocol/recording.ts'
-import { joinPages } from './shared-recordings.ts'
+import { Json } from '../../wire/json/json.ts'
+import { FlightRecorder } from './flight-recorder.ts'
+import { openRecorder } from './recorder-access.ts'
+import type { RecordingPage } from './recording-query.ts'
+import { createRedactor } from './redact.ts'
+import { joinPages, shareRecordings } from './shared-recordings.ts'
 
 const rows = (...orders: readonly number[]) => orders.map(order => ({ order }) as RecordingSummary)
 const ordersOf = ({ recordings }: { recordings: readonly RecordingSummary[] }) => recordings.map(({ order }) => order)
@@ -50,4 +57,42 @@ describe('pages of several processes', () => {
   test('may all be empty', () => {
     expect(joinPages([{ recordings: [], isPartial: false }], 10)).toEqual({ recordings: [], isPartial: false })
   })
+})
+
+test('pages go on behind an exchange of a burst that failed late', async () => {
+  let isBurst = false
+  const flight = new FlightRecorder({ maxBytes: 1024 * 1024, maxMessageBytes: 1024 }, true, { take: () => !isBurst })
+  const access = openRecorder(flight, { redactor: createRedactor({ names: [], secrets: () => [] }) })
+  const { answer } = shareRecordings(flight, access, 1)
+  const call = (): Exchange => ({
+    kind: 'request',
+    method: 'tools/list',
+    params: Json.empty,
+    caller: {
+      workspace: 'default',
+      principal: undefined,
+      revision: '2026-07-28',
+      capabilities: Json.empty,
+      headers: new Map(),
+    },
+    signal: NEVER,
+    sink: () => {},
+  })
+  for (let at = 0; at < 30; at++) flight.follow(call(), 'stateless')?.ended({ kind: 'result', result: Json.empty }, 1)
+  isBurst = true
+  const late = { kind: 'failure', error: { code: -32603, message: 'No answer' } } as const
+  flight.follow(call(), 'stateless')?.ended(late, 5000)
+
+  const seen: number[] = []
+  let before: number | undefined
+  for (let page = 0; page < 10; page++) {
+    const filter = before === undefined ? {} : { before }
+    const found = (await answer({ kind: 'query', filter, limit: 10, searchesTexts: true })) as RecordingPage
+    seen.push(...found.recordings.map(({ order }) => order))
+    before = found.next
+    if (before === undefined) break
+  }
+  expect(seen).toHaveLength(31)
+  expect(new Set(seen).size).toBe(31)
+  expect(seen).toEqual(seen.toSorted((a, b) => b - a))
 })

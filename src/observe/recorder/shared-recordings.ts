@@ -31,7 +31,15 @@ export type AnswerRecorderQuestion = (question: RecorderQuestion) => unknown
 export const shareRecordings = (flight: FlightRecorder, access: RecorderAccess, number: number) => {
   const orderOf = (at: number, order: number): number =>
     Math.floor(at) * PER_MS + (order % TURNS) * MOST_PROCESSES + (number % MOST_PROCESSES)
-  const withOrder = <Row extends RecordingSummary>(row: Row): Row => ({ ...row, order: orderOf(row.at, row.order) })
+  const orderOfId = (id: string): number | undefined => {
+    const order = access.orderOf(id)
+    const found = order === undefined ? undefined : flight.find(order)
+    return found && orderOf(found.at, found.order)
+  }
+  const withOrder = <Row extends RecordingSummary>(row: Row): Row => ({
+    ...row,
+    order: orderOfId(row.id) ?? orderOf(row.at, row.order),
+  })
 
   /** The first kept exchange that is older than `before`, by its order here. */
   const findOlder = (before: number, from = Number.POSITIVE_INFINITY): number | undefined => {
@@ -64,10 +72,9 @@ export const shareRecordings = (flight: FlightRecorder, access: RecorderAccess, 
         const found = access.find(question.id)
         return found && withOrder(found)
       }
-      case 'order': {
-        const found = access.find(question.id)
-        return found && orderOf(found.at, found.order)
-      }
+      case 'order':
+        flight.flushAll()
+        return orderOfId(question.id)
       case 'switch':
         access.switchTo(question.isOn)
         return access.state()
@@ -92,6 +99,7 @@ export const joinRecordings = (ask: AskRecorders) => {
     keptBytes: total(all, 'keptBytes'),
     maxBytes: total(all, 'maxBytes'),
     forgotten: total(all, 'forgotten'),
+    skipped: total(all, 'skipped'),
   })
   return {
     state: async () => sum((await ask({ kind: 'state' })) as readonly RecorderFigures[]),
@@ -123,5 +131,5 @@ export const joinPages = (pages: readonly RecordingPage[], limit: number): Recor
   }
 }
 
-const total = (all: readonly RecorderFigures[], key: 'kept' | 'keptBytes' | 'maxBytes' | 'forgotten'): number =>
+const total = (all: readonly RecorderFigures[], key: Exclude<keyof RecorderFigures, 'isOn'>): number =>
   all.reduce((value, figures) => value + figures[key], 0)

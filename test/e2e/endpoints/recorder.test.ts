@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Recording, RecordingList } from '../../../src/admin/api/recorder.ts'
 import { connectV2 } from '../../support/client-v2.ts'
 import { exhibit } from '../../support/exhibit-server.ts'
@@ -48,6 +48,23 @@ beforeAll(async () => {
         booking: { command: process.execPath, args: [BOOKING], env: { BOOKING_TOKEN: 'configured-secret-1' } },
         demo: { builtin: 'demo' },
         far: { url: far.url },
+        unused: {
+          command: 'unused',
+          disabled: true,
+          args: ['--api-key', 'secret-in-args', '--header=x', 'postgres://u:p%40ss-in-args@db/x'],
+          env: {
+            KEY: 'secret-in-env-key',
+            GITHUB_PAT: 'secret-in-env-pat',
+            SENTRY_DSN: 'secret-in-env-dsn',
+            DB_PWD: 'a"quoted\\secret',
+          },
+          credentials: { ann: { env: { MY_TOKEN: 'secret-of-ann' } } },
+        },
+        away: {
+          url: 'http://127.0.0.1:1/mcp?key=key-in-address',
+          disabled: true,
+          credentials: { '*': { headers: { Authorization: 'Bearer header-of-others' } } },
+        },
       },
     },
     'data',
@@ -168,10 +185,22 @@ const SECRETS: Readonly<Record<string, string>> = {
   url: 'https://ann:password-in-url@example.com/?access_token=token-in-query',
   github: `ghp_${'githubTokenInText0123456789abcdefghij'}`,
   configured: 'it is configured-secret-1',
+  others: [
+    ...[
+      'secret-in-args',
+      'p%40ss-in-args',
+      'p@ss-in-args',
+      'secret-in-env-key',
+      'secret-in-env-pat',
+      'secret-in-env-dsn',
+    ],
+    ...['a"quoted\\secret', 'secret-of-ann', 'key-in-address', 'header-of-others'],
+  ].join(', '),
   nested: JSON.stringify({ client_secret: 'secret-in-nested-json' }),
 }
 const HIDDEN = [
   ...['hunter2-in-arguments', 'key-in-arguments', 'bearer-in-text', 'password-in-url', 'token-in-query'],
+  ...['secret-in-args', 'ss-in-args', 'secret-in-env', 'quoted', 'secret-of-ann', 'in-address', 'header-of-others'],
   ...['githubTokenInText', 'configured-secret-1', 'secret-in-nested-json', 'secret-in-meta', 'cookie-in-meta'],
 ]
 
@@ -289,4 +318,29 @@ test('the owner switches it off and on, and clears it', async () => {
   expect(await ask<RecordingList>('', 'PATCH', { isOn: true })).toMatchObject({ isOn: true })
   await send(`${site.origin}/mcp/demo`, modern(1, 'tools/list'))
   expect((await ask<RecordingList>('')).recordings).toMatchObject([{ method: 'tools/list' }])
+})
+
+test('of a long burst, exchanges that succeed are counted, and one that fails is recorded', async () => {
+  const callFar = (tool: string) =>
+    send(`${site.origin}/mcp/far`, modern(1, 'tools/call', { name: tool, arguments: {} }))
+  const callPlain = async (turns: number): Promise<void> => {
+    for (let turn = 0; turn < turns; turn++) expect((await callFar('plain')).status).toBe(200)
+  }
+  vi.useFakeTimers({ toFake: ['performance'] }) // the burst takes no time, however slow the machine is
+  try {
+    await Promise.all(Array.from({ length: 16 }, () => callPlain(70)))
+    expect((await ask<RecordingList>('?limit=1')).skipped).toBeGreaterThan(0)
+    expect((await callFar('refuses')).json).toMatchObject({ error: { message: 'No' } })
+  } finally {
+    vi.useRealTimers()
+  }
+
+  const { recordings } = await ask<RecordingList>('?subject=refuses&outcome=error&limit=1')
+  const found = await ask<Recording>(`/${recordings[0]?.id}`)
+  expect(found).toMatchObject({ servers: [{ name: 'far' }], error: 'No', dropped: -1 })
+  expect(found.all.map(({ side, direction, kind }) => `${side} ${direction} ${kind}`)).toEqual([
+    'client in request',
+    'client out error',
+  ])
+  expect(found.all[1]?.headers).toContainEqual([':status', '200'])
 })

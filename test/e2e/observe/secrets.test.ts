@@ -24,6 +24,7 @@ const SHOWN: Readonly<Record<string, string>> = {
   '/admin/recordings/{id}': 'far__echo',
   '/admin/recordings/export': 'far__echo',
   '/admin/logins/servers': 'ada',
+  '/admin/logins/servers/{server}/steps': 'error_description',
   '/admin/config': 'mcpServers',
 }
 

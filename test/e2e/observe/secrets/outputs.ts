@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { get } from 'node:http'
 import { join } from 'node:path'
+import { expect } from 'vitest'
 import type { World } from './world.ts'
 
 /** Keeps the events of the console from now on. */
@@ -24,23 +25,41 @@ export const watchEvents = async ({ origin, owner }: World) => {
   }
 }
 
-/** Endpoints that never end, or that need a name. */
-const LEFT_OUT = /\/admin\/events|\{/
-const ITEMS: Readonly<Record<string, (list: { recordings: { id: string }[] }) => string[]>> = {
-  '/admin/recordings': ({ recordings }) => recordings.map(({ id }) => `/admin/recordings/${id}`),
+/** Endpoints that never end, that are read below, or that need the id of what no flow makes. */
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  ...['/admin/events', '/admin/recordings/{id}', '/admin/tasks/{id}'],
+  ...['/admin/memory/episodes/{id}', '/admin/memory/entities/{id}'],
+])
+const NAME = /\{(?:server|name)\}/
+
+/** A page of the list of recordings; the gateway ends a search that takes long, so a page may be short. */
+interface RecordingsPage {
+  readonly recordings: readonly { readonly id: string }[]
+  readonly next?: string
 }
+const RECORDINGS = '/admin/recordings'
+const MOST_PAGES = 100
 
 /** What the owner is shown of every endpoint for reading, and of every recording. */
 const readAdmin = async ({ origin, owner }: World): Promise<Readonly<Record<string, string>>> => {
   const read = async (path: string): Promise<string> => (await fetch(origin + path, { headers: owner })).text()
   const { paths } = JSON.parse(await read('/admin/openapi.json')) as { paths: Record<string, { get?: object }> }
+  const { servers } = JSON.parse(await read('/admin/logins/servers')) as { servers: { readonly name: string }[] }
   const texts: Record<string, string> = {}
   for (const [path, { get: reading }] of Object.entries(paths)) {
-    if (!reading || LEFT_OUT.test(path)) continue
-    texts[path] = await read(`${path}?limit=500`)
-    const items = ITEMS[path]?.(JSON.parse(texts[path])) ?? []
-    if (items.length > 0) texts[`${path}/{id}`] = (await Promise.all(items.map(read))).join('\n')
+    if (!reading || LEFT_OUT.has(path)) continue
+    const of = NAME.test(path) ? servers.map(({ name }) => path.replace(NAME, name)) : [path]
+    expect(of.join(), 'what is read of it').not.toContain('{')
+    texts[path] = (await Promise.all(of.map(each => read(`${each}?limit=500`)))).join('\n')
   }
+  const ids: string[] = []
+  for (let before = '', left = MOST_PAGES; left > 0; left--) {
+    const page = JSON.parse(await read(`${RECORDINGS}?limit=500${before}`)) as RecordingsPage
+    ids.push(...page.recordings.map(({ id }) => id))
+    if (page.next === undefined) break
+    before = `&before=${page.next}`
+  }
+  texts[`${RECORDINGS}/{id}`] = (await Promise.all(ids.map(id => read(`${RECORDINGS}/${id}`)))).join('\n')
   return texts
 }
 

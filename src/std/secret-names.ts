@@ -1,10 +1,21 @@
-// Which names say that a value is a secret. Pure.
+// Which names say that a value is a secret, in messages and in a configuration. Pure.
 
 /** Words that make a name one of a secret, alone or as a pair of neighbours. */
 const SECRET_WORDS: ReadonlySet<string> = new Set([
   ...['password', 'passwords', 'passwd', 'passphrase', 'passcode', 'pwd', 'pass', 'otp', 'totp', 'pin', 'cvv', 'cvc'],
   ...['secret', 'secrets', 'authorization', 'authentication', 'bearer', 'jwt', 'cookie', 'cookies', 'csrf', 'xsrf'],
-  ...['credential', 'credentials', 'apikey', 'apikeys', 'token', 'tokens', 'accesskey', 'privatekey', 'signature'],
+  ...[
+    'credential',
+    'credentials',
+    'apikey',
+    'apikeys',
+    'token',
+    'tokens',
+    'accesskey',
+    'privatekey',
+    'signature',
+    'dsn',
+  ],
 ])
 const SECRET_PAIRS: ReadonlySet<string> = new Set([
   ...['api key', 'api keys', 'private key', 'access key', 'secret key', 'signing key', 'encryption key', 'master key'],
@@ -17,6 +28,7 @@ const SECRET_PAIRS: ReadonlySet<string> = new Set([
     'auth code',
     'authorization code',
     'code verifier',
+    'connection string',
   ],
 ])
 /** With these before it, a token is no secret: it marks progress or a place in a list. */
@@ -60,6 +72,13 @@ export const createNameClassifier = (extra: readonly string[]): ((name: string) 
     return kind
   }
 }
+
+/** Parts of names of settings; `key` or `pat` alone would be too common a name in messages. */
+const SECRET_SETTING =
+  /secret|passw|passphrase|token|api[-_]?key|access[-_]?key|private[-_]?key|(^|[-_])key$|credential|(^|[-_])auth|cookie|signature|bearer|jwt|(^|[-_])pat$|dsn$|connection[-_]?string/i
+/** True for the name of a variable, header, flag or parameter that usually holds a secret. */
+export const isSecretSetting = (name: string): boolean =>
+  SECRET_SETTING.test(name) || kindOf(wordsOf(name)) === 'secret'
 
 const kindOf = (words: readonly string[]): NameKind => {
   if (SHORTENED.has(words.join(' '))) return 'shortened'
