@@ -25,7 +25,7 @@ const REASON = /^[a-z_]{1,40}$/
 export const outcomeOf = (method: string, frame: Frame, isDenied: boolean): RequestOutcome => {
   if (frame.kind === 'result') {
     if (method === 'tools/call' && frame.result.get('isError')?.asBoolean() === true) return TOOL_ERROR
-    return frame.result.get('resultType')?.asString() === 'input_required' ? INPUT_REQUIRED : OK
+    return frame.result.get('resultType')?.isString('input_required') ? INPUT_REQUIRED : OK
   }
   if (frame.kind !== 'failure') return OK
   const { code, data } = frame.error

@@ -1,7 +1,7 @@
 import type { Answer, Exchange, Question, RequestTrace } from '../protocol/exchange.ts'
 import { SPAN_KIND, type SpanAttributes } from '../telemetry/otlp-json.ts'
 import { parseTraceparent, type TraceContext, writeTraceparent } from '../telemetry/trace-context.ts'
-import type { Span, Tracer } from '../telemetry/tracer.ts'
+import type { Span, SpanStart, Tracer } from '../telemetry/tracer.ts'
 import { Json } from '../wire/json/json.ts'
 import { describeClient, type SessionLabels } from './audit-line.ts'
 import { auditText, outcomeOf, type RequestOutcome, type RequestTarget, requestTarget } from './request-facts.ts'
@@ -27,6 +27,8 @@ interface RequestTracingOptions {
   readonly readsMeta: (server: string) => boolean
 }
 
+type SpanContext = Pick<SpanStart, 'parent' | 'traceState' | 'link'>
+
 /** Traces requests of clients, and what they cause at servers. */
 export class RequestTracing {
   readonly #options: RequestTracingOptions
@@ -36,22 +38,29 @@ export class RequestTracing {
   }
 
   /** The trace of a request. It is not recorded if the sampler says so; then it has no span. */
-  begin(exchange: Exchange, dialect: string, target: RequestTarget | undefined): TracedRequest {
+  begin(exchange: Exchange, dialect: string): TracedRequest {
     const { tracer } = this.#options
     const meta = exchange.params.get('_meta')
     const own = parseTraceparent(meta?.get(PARENT)?.asString())
     const parent = own ?? this.#inHeader(exchange)
-    const { traceId, isSampled } = tracer.decide(parent)
-    const span = isSampled
-      ? tracer.start(traceId, {
+    const traceId = parent?.traceId ?? tracer.ids.trace()
+    const span = tracer.isSampled(parent, traceId)
+      ? this.#start(traceId, exchange, dialect, {
           parent,
           traceState: meta?.get(STATE)?.asString(),
           link: own && this.#otherInHeader(exchange, own),
-          name: spanName(exchange.method, target),
-          attributes: this.#attributesOf(exchange, dialect, target),
         })
       : undefined
-    return new TracedRequest(this.#options, { traceId, span, isRoot: parent === undefined })
+    return new TracedRequest(this.#options, traceId, span, parent === undefined)
+  }
+
+  #start(traceId: string, exchange: Exchange, dialect: string, context: SpanContext): Span {
+    const target = requestTarget(exchange)
+    return this.#options.tracer.start(traceId, {
+      ...context,
+      name: spanName(exchange.method, target),
+      attributes: this.#attributesOf(exchange, dialect, target),
+    })
   }
 
   #inHeader({ caller }: Exchange): TraceContext | undefined {
@@ -86,50 +95,52 @@ export class RequestTracing {
   }
 }
 
-interface TraceState {
-  readonly traceId: string
-  readonly span: Span | undefined
-  readonly isRoot: boolean // the client sent no context
-}
-
 /** One request in a trace. */
-class TracedRequest implements RequestTrace {
+export class TracedRequest implements RequestTrace {
   readonly #options: RequestTracingOptions
-  readonly #state: TraceState
+  readonly #traceId: string
+  readonly #span: Span | undefined
+  readonly #isRoot: boolean // the client sent no context
   #unrecorded: string | undefined
 
-  constructor(options: RequestTracingOptions, state: TraceState) {
+  constructor(options: RequestTracingOptions, traceId: string, span: Span | undefined, isRoot: boolean) {
     this.#options = options
-    this.#state = state
+    this.#traceId = traceId
+    this.#span = span
+    this.#isRoot = isRoot
+  }
+
+  get isRecorded(): boolean {
+    return this.#span !== undefined
   }
 
   /** The id of the trace, if it is recorded. */
   get traceId(): string | undefined {
-    return this.#state.span && this.#state.traceId
+    return this.#span && this.#traceId
   }
 
   /** Servers that decide as their parent does will not record the request, either. */
   get unrecorded(): string | undefined {
-    const { span, traceId } = this.#state
-    if (span) return undefined
+    if (this.#span) return undefined
+    const traceId = this.#traceId
     this.#unrecorded ??= writeTraceparent({ traceId, spanId: this.#options.tracer.ids.span(), isSampled: false })
     return this.#unrecorded
   }
 
   /** Whether servers must be told something else than what the client sent. */
   get changesContext(): boolean {
-    return this.#state.span !== undefined || this.#state.isRoot
+    return this.#span !== undefined || this.#isRoot
   }
 
   /** The request calls another tool than it names. */
   calls(method: string, target: RequestTarget | undefined): void {
-    const { span } = this.#state
+    const span = this.#span
     span?.rename(spanName(method, target))
     span?.setAttributes(targetAttributes(method, target))
   }
 
   send(exchange: Exchange, server: string): Exchange {
-    const { span } = this.#state
+    const span = this.#span
     if (!span) {
       const text = this.#options.readsMeta(server) ? this.unrecorded : undefined
       return text === undefined ? exchange : withMeta(exchange, text)
@@ -157,7 +168,7 @@ class TracedRequest implements RequestTrace {
   }
 
   ask(question: Question): Question {
-    const { span } = this.#state
+    const span = this.#span
     if (!span) return question
     const { method, withdrawn, answer } = question
     const asking = span.child(auditText(method), SPAN_KIND.client, { 'mcp.method.name': method })
@@ -172,7 +183,7 @@ class TracedRequest implements RequestTrace {
   }
 
   ended(outcome: RequestOutcome, server: string | undefined): void {
-    const { span } = this.#state
+    const span = this.#span
     if (!span) return
     span.setAttributes({ 'dragoman.server': server })
     endSpan(span, outcome)

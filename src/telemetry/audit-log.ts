@@ -7,6 +7,13 @@ export interface AuditTarget {
   close(): Promise<void>
 }
 
+/** A line that is copied from the bytes of its parts: to make a text of them takes several times as long. It ends with a newline. */
+export interface AuditLine {
+  readonly mostBytes: number
+  /** Writes it at that place, and returns where it ends. */
+  writeTo(bytes: Buffer, at: number): number
+}
+
 /** Counts of audit events, for `/metrics`. */
 export interface AuditCounts {
   readonly written: number
@@ -54,10 +61,11 @@ export class AuditLog {
   }
 
   /** Queues a line, which ends with a newline. */
-  add(line: string): void {
-    if (this.#used + line.length * MOST_BYTES_EACH > this.#chunk.length && !this.#begin(line.length * MOST_BYTES_EACH))
-      return this.#drop()
-    this.#used += this.#chunk.write(line, this.#used)
+  add(line: string | AuditLine): void {
+    const most = typeof line === 'string' ? line.length * MOST_BYTES_EACH : line.mostBytes
+    if (this.#used + most > this.#chunk.length && !this.#begin(most)) return this.#drop()
+    if (typeof line === 'string') this.#used += this.#chunk.write(line, this.#used)
+    else this.#used = line.writeTo(this.#chunk, this.#used)
     this.#queued++
     if (this.#timer === undefined && !this.#writing && this.#failuresInRow === 0)
       this.#timer = setTimeout(() => this.#flush(), FLUSH_MS).unref()

@@ -73,6 +73,17 @@ describe('a sampler', () => {
     expect(shareOf('always_on', 0, context(false))).toBe(1)
   })
 
+  it('compares the last 14 digits of the id, as a number, with the ratio', () => {
+    for (let i = 0; i < 2000; i++) {
+      const [id, ratio] = [ids.trace(), Math.random() ** 4]
+      const number = BigInt(`0x${id.slice(-14)}`)
+      expect(createSampler('traceidratio', ratio)(undefined, id)).toBe(number < BigInt(Math.ceil(ratio * 16 ** 14)))
+    }
+    const half = createSampler('traceidratio', 0.5)
+    expect(half(undefined, `${'f'.repeat(18)}7${'f'.repeat(13)}`)).toBe(true)
+    expect(half(undefined, `${'0'.repeat(18)}8${'0'.repeat(13)}`)).toBe(false)
+  })
+
   it('decides the same for the same trace', () => {
     const sample = createSampler('traceidratio', 0.5)
     for (let i = 0; i < 100; i++) {

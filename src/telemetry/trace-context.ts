@@ -14,7 +14,8 @@ const SAMPLED = 1
 
 /** Reads a `traceparent`; undefined if it is invalid, and then a new trace begins. */
 export const parseTraceparent = (text: string | undefined): TraceContext | undefined => {
-  const [, version, traceId, spanId, flags = '', more] = (text !== undefined && TRACEPARENT.exec(text)) || []
+  if (text === undefined) return undefined
+  const [, version, traceId, spanId, flags = '', more] = TRACEPARENT.exec(text) ?? []
   if (traceId === undefined || spanId === undefined || ZERO.test(traceId) || ZERO.test(spanId)) return undefined
   if (version === '00' && more !== undefined) return undefined
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED }
@@ -48,6 +49,6 @@ export class RandomIds {
     }
     const id = this.#digits.slice(this.#at, this.#at + length)
     this.#at += length
-    return ZERO.test(id) ? this.#next(bytes) : id
+    return id.startsWith('0') && ZERO.test(id) ? this.#next(bytes) : id
   }
 }

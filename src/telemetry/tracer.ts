@@ -32,10 +32,9 @@ export class Tracer {
     this.#take = take
   }
 
-  /** The trace id of a request, and whether it is recorded. */
-  decide(parent: TraceContext | undefined): { readonly traceId: string; readonly isSampled: boolean } {
-    const traceId = parent?.traceId ?? this.ids.trace()
-    return { traceId, isSampled: this.#sample(parent, traceId) }
+  /** Whether the trace of a request is recorded. */
+  isSampled(parent: TraceContext | undefined, traceId: string): boolean {
+    return this.#sample(parent, traceId)
   }
 
   /** The span of a request of a client. */
