@@ -1,7 +1,8 @@
+import type { RpcError } from '../../protocol/errors.ts'
 import { META } from '../../protocol/meta.ts'
 import type { RecordedMessage, Recording } from '../../protocol/recording.ts'
 import { Json } from '../../wire/json/json.ts'
-import { parseMessage, type RecordedCall } from './recording-file.ts'
+import { parseMessage, type RecordedCall, readError } from './recording-file.ts'
 
 /** A call as a client sends it again: its request, what it answers, and what it expects. */
 export interface ClientScript {
@@ -9,21 +10,28 @@ export interface ClientScript {
   readonly method: string
   readonly params: Json
   readonly answers: readonly ScriptedAnswer[]
+  readonly unanswered: readonly ScriptedQuestion[] // the recording ends with them
   readonly expected: ExpectedEnd
   readonly recordedMs: number | undefined
 }
 
-/** The answer of the client to a question. */
-export interface ScriptedAnswer {
+/** The answer of the client to a question; an error: it refused. */
+export type ScriptedAnswer =
+  | { readonly method: string; readonly result: Json }
+  | { readonly method: string; readonly error: RpcError }
+
+/** A question that the client did not answer. */
+export interface ScriptedQuestion {
   readonly method: string
-  readonly result: Json
+  readonly message: string | undefined // of an elicitation
 }
 
-/** How the call ended when it was recorded; `unknown`: the last message was cut, or never came. */
+/** How the call ended when it was recorded. */
 export type ExpectedEnd =
   | { readonly kind: 'result'; readonly result: unknown }
-  | { readonly kind: 'error'; readonly code: number | undefined; readonly message: string | undefined }
-  | { readonly kind: 'unknown' }
+  | { readonly kind: 'error'; readonly error: RpcError }
+  | { readonly kind: 'question' } // one of `unanswered`
+  | { readonly kind: 'unknown' } // its last message was cut
 
 /** A call that cannot be sent again, and why. */
 export interface SkippedCall {
@@ -37,6 +45,11 @@ const NOT_SENT: ReadonlyMap<string, string> = new Map([
   ['subscriptions/listen', 'it is a subscription, which has no end'],
 ])
 
+const WITHOUT_END: Readonly<Record<string, string>> = {
+  cancelled: 'its client cancelled it',
+  running: 'it had not ended when it was exported',
+}
+
 /** The client's side of a recorded call. */
 export const createClientScript = (call: RecordedCall): ClientScript | SkippedCall => {
   const [first] = call
@@ -49,12 +62,16 @@ export const createClientScript = (call: RecordedCall): ClientScript | SkippedCa
   const message = parseMessage(request)
   if (!message) return { title, why: 'its request was too large to be recorded as a whole' }
   const last = call.at(-1) ?? first
+  const unanswered = openQuestions(last)
+  const expected = endOf(last) ?? (unanswered.length > 0 ? { kind: 'question' as const } : undefined)
+  if (!expected) return { title, why: WITHOUT_END[last.outcome] ?? 'its end was not recorded' }
   return {
     title,
     method: first.method,
     params: ownParams(message.get('params') ?? Json.empty),
     answers: call.flatMap((recording, at) => [...liveAnswers(recording), ...retryAnswers(recording, call[at + 1])]),
-    expected: endOf(last),
+    unanswered,
+    expected,
     recordedMs: call.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0),
   }
 }
@@ -82,31 +99,52 @@ const ownParams = (params: Json): Json => {
 /** The answers of a client that was asked during the call, in the order of the questions. */
 const liveAnswers = (recording: Recording): ScriptedAnswer[] => {
   const answers = fromClient(recording).filter(({ kind }) => kind === 'answer')
-  return answers.flatMap(answer => {
-    const result = parseMessage(answer)?.get('result')
-    return result ? [{ method: answer.method ?? '', result }] : []
+  return answers.flatMap((answer): ScriptedAnswer[] => {
+    const message = parseMessage(answer)
+    const method = answer.method ?? ''
+    const [result, error] = [message?.get('result'), message?.get('error')]
+    if (result) return [{ method, result }]
+    return error ? [{ method, error: readError(error) }] : []
   })
 }
 
 /** The answers that the next request carries. */
 const retryAnswers = (recording: Recording, retry: Recording | undefined): ScriptedAnswer[] => {
-  const asked = toClient(recording).find(({ kind }) => kind === 'result')
-  const requests = asked && parseMessage(asked)?.at('result', 'inputRequests')
   const sent = retry && fromClient(retry).find(({ kind }) => kind === 'request')
   const responses = sent && parseMessage(sent)?.at('params', 'inputResponses')
-  if (!requests || !responses) return []
-  return requests.entries().flatMap(([key, request]) => {
+  if (!responses) return []
+  return inputRequests(recording).flatMap(([key, request]) => {
     const result = responses.get(key)
     return result ? [{ method: request.get('method')?.asString() ?? '', result }] : []
   })
 }
 
-const endOf = (recording: Recording): ExpectedEnd => {
+/** The questions of an `input_required` result. */
+const inputRequests = (recording: Recording): [string, Json][] => {
+  const result = toClient(recording).find(({ kind }) => kind === 'result')
+  return (result && parseMessage(result)?.at('result', 'inputRequests'))?.entries() ?? []
+}
+
+/** The questions of the last exchange that nothing answers. */
+const openQuestions = (recording: Recording): readonly ScriptedQuestion[] => {
+  const answered = new Set(fromClient(recording).flatMap(each => (each.kind === 'answer' ? idOf(each) : [])))
+  const asked = toClient(recording).filter(each => each.kind === 'question' && !answered.has(idOf(each)))
+  const live = asked.flatMap(each => parseMessage(each) ?? [])
+  return [...live, ...inputRequests(recording).map(([, request]) => request)].map(request => ({
+    method: request.get('method')?.asString() ?? '',
+    message: request.at('params', 'message')?.asString(),
+  }))
+}
+
+const idOf = (message: RecordedMessage): string => String(parseMessage(message)?.get('id') ?? '')
+
+/** Undefined if the call has no end: it was cancelled, or it ends with questions. */
+const endOf = (recording: Recording): ExpectedEnd | undefined => {
   const last = toClient(recording).findLast(({ kind }) => kind === 'result' || kind === 'error')
-  const message = last && parseMessage(last)
-  const result = message?.get('result')
-  if (result) return { kind: 'result', result: result.toValue() }
-  const error = message?.get('error')
-  if (!error) return { kind: 'unknown' }
-  return { kind: 'error', code: error.get('code')?.asNumber(), message: error.get('message')?.asString() }
+  if (!last) return undefined
+  const message = parseMessage(last)
+  const [result, error] = [message?.get('result'), message?.get('error')]
+  if (error) return { kind: 'error', error: readError(error) }
+  if (!result) return { kind: 'unknown' }
+  return inputRequests(recording).length > 0 ? undefined : { kind: 'result', result: result.toValue() }
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { ConfigError } from '../../config/problems.ts'
+import { ERRORS, type RpcError } from '../../protocol/errors.ts'
 import type { RecordedMessage, Recording, RecordingFileHeader } from '../../protocol/recording.ts'
 import { Json } from '../../wire/json/json.ts'
 
@@ -71,3 +72,10 @@ export const parseMessage = ({ text, isCut }: RecordedMessage): Json | undefined
     return undefined
   }
 }
+
+/** The `error` of a recorded message. */
+export const readError = (error: Json): RpcError => ({
+  code: error.get('code')?.asNumber() ?? ERRORS.internal.code,
+  message: error.get('message')?.asString() ?? 'Unknown error',
+  data: error.get('data'),
+})

@@ -1,11 +1,12 @@
+import { type RpcError, RpcFailure } from '../../protocol/errors.ts'
 import type { Question } from '../../protocol/exchange.ts'
 import { Json } from '../../wire/json/json.ts'
 import type { Client } from '../client/client-command.ts'
 import type { ServerConnection } from '../client/connection.ts'
 import { ClientError, EXIT } from '../client/exit-codes.ts'
 import { safeLine } from '../client/terminal.ts'
-import { type ClientScript, createClientScript, type ScriptedAnswer } from './client-script.ts'
-import { compareJson, type JsonDifference } from './compare-json.ts'
+import { type ClientScript, createClientScript, type ScriptedAnswer, type ScriptedQuestion } from './client-script.ts'
+import { compareJson, isSameJson, type JsonDifference } from './compare-json.ts'
 import type { RecordedCall } from './recording-file.ts'
 
 /** What came of one call. */
@@ -29,16 +30,12 @@ export const replayAsClient = async (client: Client, calls: readonly RecordedCal
       'several servers are configured: name a URL, a command after "--", or start the daemon',
       EXIT.usage,
     )
-  let answers: ScriptedAnswer[] = []
-  let unanswered: string | undefined
-  const answer = async ({ method }: Question): Promise<Json> => {
-    const at = answers.findIndex(each => each.method === method)
-    const [found] = at < 0 ? [] : answers.splice(at, 1)
-    if (found) return found.result
-    unanswered = method
-    throw new ClientError(`the server asked ${method}, to which the recording has no answer`, EXIT.protocol)
-  }
-  const connection = await client.connect(source, { answer }, { capabilities: CAPABILITIES })
+  let asked = new AskedQuestions()
+  const connection = await client.connect(
+    source,
+    { answer: async question => asked.answer(question) },
+    { capabilities: CAPABILITIES },
+  )
   const replayed: ReplayedCall[] = []
   for (const call of calls) {
     if (client.interrupted.reason) throw new ClientError('cancelled', EXIT.cancelled)
@@ -47,55 +44,104 @@ export const replayAsClient = async (client: Client, calls: readonly RecordedCal
       replayed.push({ ...script, outcome: 'skipped' })
       continue
     }
-    answers = [...script.answers]
-    unanswered = undefined
-    const result = await replayCall(connection, script, () => unanswered)
+    asked = new AskedQuestions(script.answers)
+    const result = await replayCall(connection, script, asked)
     replayed.push(result)
     if (!client.isJson) client.write(describe(result))
   }
   return report(client, replayed)
 }
 
+/** Answers the questions of one call as they were answered, and keeps the first that was not. */
+class AskedQuestions {
+  unanswered: ScriptedQuestion | undefined
+  readonly #answers: ScriptedAnswer[]
+
+  constructor(answers: readonly ScriptedAnswer[] = []) {
+    this.#answers = [...answers]
+  }
+
+  answer({ method, params }: Question): Json {
+    const at = this.#answers.findIndex(each => each.method === method)
+    const [found] = at < 0 ? [] : this.#answers.splice(at, 1)
+    if (found && 'result' in found) return found.result
+    if (found) throw new RpcFailure(found.error)
+    this.unanswered ??= { method, message: params.get('message')?.asString() }
+    throw new ClientError(`the server asked ${method}, to which the recording has no answer`, EXIT.protocol)
+  }
+}
+
 const replayCall = async (
   connection: ServerConnection,
   script: ClientScript,
-  unanswered: () => string | undefined,
+  asked: AskedQuestions,
 ): Promise<ReplayedCall> => {
-  const { title, method, params, expected, recordedMs } = script
+  const { title, method, params, recordedMs } = script
   const begun = performance.now()
   const found = await connection.request(method, params, 'calling').then(
-    result => ({ result: result.toValue() }),
-    (error: unknown) => {
-      if (!(error instanceof ClientError)) throw error
-      if (error.code !== EXIT.protocol) throw error
-      return { error: error.rpc, message: error.message }
+    (result): FoundEnd => ({ kind: 'result', result: result.toValue() }),
+    (error: unknown): FoundEnd => {
+      if (asked.unanswered) return { kind: 'question', question: asked.unanswered }
+      if (!(error instanceof ClientError) || error.code === EXIT.cancelled) throw error
+      return { kind: 'error', error }
     },
   )
   const ms = Math.round(performance.now() - begun)
-  const asked = unanswered()
-  if (asked !== undefined) {
-    const difference = { path: '(question)', expected: '(none)', found: asked }
-    return { title, outcome: 'different', differences: [difference], ms, recordedMs }
-  }
-  const differences = differencesOf(expected, found)
+  const differences = differencesOf(script, found)
+  if (differences.length > 0 && found.kind === 'error' && isTargetGone(found.error, connection.name)) throw found.error
   return { title, outcome: differences.length === 0 ? 'same' : 'different', differences, ms, recordedMs }
 }
 
-const differencesOf = (
-  expected: ClientScript['expected'],
-  found:
-    | { readonly result: unknown }
-    | { readonly error: { readonly code: number } | undefined; readonly message: string },
-): readonly JsonDifference[] => {
-  if (expected.kind === 'unknown') return []
-  if ('result' in found) {
-    if (expected.kind === 'result') return compareJson(expected.result, found.result)
-    return [{ path: '(end)', expected: `error ${expected.code}: ${expected.message}`, found: 'a result' }]
-  }
-  if (expected.kind === 'result') return [{ path: '(end)', expected: 'a result', found: found.message }]
-  if (expected.code === found.error?.code) return []
-  return [{ path: 'error.code', expected: String(expected.code), found: String(found.error?.code) }]
+/** How a call ends now. */
+type FoundEnd =
+  | { readonly kind: 'result'; readonly result: unknown }
+  | { readonly kind: 'error'; readonly error: ClientError }
+  | { readonly kind: 'question'; readonly question: ScriptedQuestion }
+
+const GONE: ReadonlySet<string | undefined> = new Set(['upstream_unreachable', 'upstream_auth'])
+
+/** Whether the target itself cannot be reached. An error that a gateway passes on names the server behind it instead. */
+const isTargetGone = ({ rpc }: ClientError, target: string): boolean => {
+  const server = rpc?.data?.get('upstream')?.asString()
+  return GONE.has(reasonOf(rpc)) && (server === undefined || server === target)
 }
+
+const reasonOf = (error: RpcError | undefined): string | undefined => error?.data?.get('reason')?.asString()
+
+const differencesOf = ({ expected, unanswered }: ClientScript, found: FoundEnd): readonly JsonDifference[] => {
+  if (found.kind === 'question') {
+    const { question } = found
+    const isExpected = ({ method, message }: ScriptedQuestion): boolean =>
+      method === question.method && isSameJson(message, question.message)
+    if (unanswered.some(isExpected)) return []
+    return [{ path: '(question)', expected: namesOf(unanswered) || '(none)', found: nameOf(question) }]
+  }
+  if (expected.kind === 'unknown') return []
+  const foundEnd = found.kind === 'error' ? firstLine(found.error.message) : 'a result'
+  if (expected.kind === 'question')
+    return [{ path: '(end)', expected: `the question ${namesOf(unanswered)}`, found: foundEnd }]
+  if (expected.kind === 'result') {
+    if (found.kind === 'result') return compareJson(expected.result, found.result)
+    return [{ path: '(end)', expected: 'a result', found: foundEnd }]
+  }
+  const { error } = expected
+  const { rpc } = found.kind === 'error' ? found.error : {}
+  if (!rpc) return [{ path: '(end)', expected: `error ${error.code}: ${error.message}`, found: foundEnd }]
+  return [
+    ...compareMember('error.code', error.code, rpc.code),
+    ...compareMember('error.data.reason', reasonOf(error), reasonOf(rpc)),
+  ]
+}
+
+const compareMember = (path: string, expected: unknown, found: unknown): readonly JsonDifference[] =>
+  expected === found ? [] : [{ path, expected: String(expected ?? '(absent)'), found: String(found ?? '(absent)') }]
+
+const nameOf = ({ method, message }: ScriptedQuestion): string =>
+  message === undefined ? method : `${method} ${JSON.stringify(message)}`
+
+const namesOf = (questions: readonly ScriptedQuestion[]): string => questions.map(nameOf).join(' or ')
+
+const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
 
 const describe = ({ title, outcome, why, differences = [], ms, recordedMs }: ReplayedCall): string => {
   const word = outcome === 'same' ? 'same' : outcome === 'skipped' ? 'skipped' : 'DIFFERENT'

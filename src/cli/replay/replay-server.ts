@@ -14,6 +14,7 @@ import {
   readIncoming,
 } from '../../wire/json-rpc.ts'
 import { LineDecoder } from '../../wire/ndjson.ts'
+import { readError } from './recording-file.ts'
 import { type RecordedServerScripts, ScriptChooser, type ServerStep } from './server-script.ts'
 
 interface PipeOptions {
@@ -88,7 +89,7 @@ class ServerReplay {
       case 'result':
         return this.#send(encodeResult(id, message.get('result') ?? Json.empty))
       case 'error':
-        return this.#send(encodeError(id, errorIn(message)))
+        return this.#send(encodeError(id, readError(message.get('error') ?? Json.empty)))
     }
   }
 
@@ -127,12 +128,6 @@ class ServerReplay {
     this.#options.output.write(Buffer.concat([...pieces, NEW_LINE]))
   }
 }
-
-const errorIn = (message: Json) => ({
-  code: message.at('error', 'code')?.asNumber() ?? ERRORS.internal.code,
-  message: message.at('error', 'message')?.asString() ?? 'Unknown error',
-  data: message.at('error', 'data'),
-})
 
 const capabilitiesOf = (methods: readonly string[]) => ({
   tools: {},

@@ -1,4 +1,4 @@
-/** A legacy server on SDK v1 over stdio with one tool, which reports progress, asks a question, and answers. */
+/** A legacy server on SDK v1 over stdio with one tool, which reports progress, asks a question, and answers, or fails, or exits. */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { CallToolRequestSchema, ElicitResultSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
@@ -11,7 +11,9 @@ server.setRequestHandler(ListToolsRequestSchema, () => ({
   tools: [{ name: 'book', description: 'Books a room', inputSchema }],
 }))
 server.setRequestHandler(CallToolRequestSchema, async ({ params }, { _meta, sendNotification, sendRequest }) => {
-  const { city, fails } = params.arguments ?? {}
+  const { city, fails, exits, rejects } = params.arguments ?? {}
+  if (exits) process.exit(3)
+  if (rejects) throw Object.assign(new Error(`There is no city ${city}`), { code: -32050 })
   if (fails) return { content: [{ type: 'text', text: `No rooms in ${city}` }], isError: true }
   const progress = value =>
     _meta?.progressToken === undefined
