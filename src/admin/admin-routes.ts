@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ConfigError } from '../config/problems.ts'
 import type { HttpRoutes, RequestHandler } from '../fronts/http/listen.ts'
 import { discardBody, PRIVATE_HEADERS, sendJson } from '../fronts/http/response.ts'
+import { clientAddressOf } from '../protocol/admission.ts'
 import type { WriteAuditEvent } from '../telemetry/audit-log.ts'
 import type { Log } from '../telemetry/log.ts'
 import { BodyAborted, BodyTooLarge, readBody } from '../wire/http-body.ts'
@@ -44,12 +45,13 @@ export const createAdminRoutes = (options: AdminRoutesOptions): HttpRoutes => {
     const found = match(path)
     if (!found) throw new AdminError(404, `Not Found: ${path}; GET /admin/openapi.json lists the endpoints`)
     const caller = await findCaller(request)
+    if (response.destroyed) return // the client has left meanwhile: nothing would tell an endpoint that it has
     const waitMs = limitRate(caller, request)
     if (waitMs !== undefined) throw tooManyRequests(waitMs)
     const { role, principal } = caller
     const endpoint = found.endpoints.find(({ method }) => method === request.method)
     const audit = (outcome: 'ok' | 'error' | 'denied'): void =>
-      writeAudit?.('admin', { action: path, principal, address: request.socket.remoteAddress, outcome })
+      writeAudit?.('admin', { action: path, principal, address: clientAddressOf(request), outcome })
     const refusal = refusalFor(caller, endpoint ?? found.endpoints[0])
     if (refusal) {
       audit('denied')
@@ -72,7 +74,7 @@ export const createAdminRoutes = (options: AdminRoutesOptions): HttpRoutes => {
     try {
       const result = await endpoint.run(call)
       if (isAudited) audit('ok')
-      send(response, result)
+      send(response, endpoint, result)
     } catch (error) {
       if (isAudited) audit('error')
       throw error
@@ -140,9 +142,10 @@ const parse = (bytes: Buffer): Json => {
   }
 }
 
-const send = (response: ServerResponse, result: unknown): void => {
+const send = (response: ServerResponse, { method, path, isEmpty }: AdminEndpoint, result: unknown): void => {
   if (response.headersSent) return
-  if (result === undefined) return void response.writeHead(204, PRIVATE_HEADERS).end()
+  if (isEmpty) return void response.writeHead(204, PRIVATE_HEADERS).end()
+  if (result === undefined) throw new Error(`${method} ${path} has no result`)
   const bytes = result instanceof Json ? result.toBytes() : Buffer.from(JSON.stringify(result))
   sendJson(response, 200, [bytes], PRIVATE_HEADERS)
 }

@@ -72,7 +72,10 @@ export const createConfigEndpoints = (options: ConfigEditorOptions): readonly Ad
       method: 'PUT',
       path: '/admin/config',
       access: 'owner',
-      summary: 'Changes the configuration file and applies it; needs If-Match',
+      summary: 'Changes the configuration file and applies it',
+      headers: {
+        'If-Match': { type: 'string', description: 'the ETag of GET /admin/config, so that no other change is lost' },
+      },
       body: { type: 'object', properties: DRAFT, additionalProperties: false },
       maxBodyBytes: MAX_TEXT_BYTES,
       run: save,

@@ -23,15 +23,18 @@ export interface AdminEndpoint {
   readonly access: 'anyone' | 'viewer' | 'owner'
   readonly summary: string // one line, for the OpenAPI document
   readonly parameters?: Readonly<Record<string, AdminSchema>> | undefined // of the query
+  readonly headers?: Readonly<Record<string, AdminSchema>> | undefined // that a request needs
   /** Types, required and unknown members, and enums are checked before `AdminCall.json` resolves. */
   readonly body?: AdminSchema | undefined
+  readonly bodyMedia?: string | undefined // of a body that `run` reads itself
   readonly maxBodyBytes?: number | undefined // default: 64 KiB
   readonly response?: AdminSchema | undefined
+  readonly isEmpty?: true | undefined // there is nothing to answer: 204
   readonly media?: string | undefined // of a response that `run` writes itself; undefined: JSON
   readonly checksOrigin?: boolean | undefined // by itself; undefined: requests with a cookie need the CSRF header
   readonly isAudited?: boolean | undefined // default: everything but GET
   /**
-   * Returns what is sent as JSON; undefined: 204, unless it has begun the response itself. Throws an AdminError or a
+   * Returns what is sent as JSON; undefined if `isEmpty`, or if it has begun the response itself. Throws an AdminError or a
    * ConfigError (422) to refuse.
    */
   readonly run: (call: AdminCall) => unknown

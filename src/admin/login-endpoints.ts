@@ -149,7 +149,8 @@ const addressIn = (text: string): URL => {
 }
 
 const textOf = (page: LoginPage): string => {
-  if (page.kind === 'refused') return page.quoted === undefined ? page.text : `${page.text} (${page.quoted})`
+  if (page.kind === 'refused')
+    return page.quoted === undefined ? page.text : `${page.text} (${page.quoted.replaceAll(/\s+/g, ' ')})`
   return page.kind === 'done' ? page.text : 'The login needs a browser that is signed in at the gateway'
 }
 

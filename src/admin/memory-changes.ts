@@ -55,6 +55,7 @@ export const createMemoryChanges = (access: MemoryAccess): readonly AdminEndpoin
       method: 'DELETE',
       path: '/admin/memory/episodes/{id}',
       summary: 'Deletes one episode, and what only it states',
+      isEmpty: true,
       run: call => access.run(call, 'deleteEpisode', call.params.id ?? ''),
     },
     {
@@ -71,6 +72,7 @@ export const createMemoryChanges = (access: MemoryAccess): readonly AdminEndpoin
       path: '/admin/memory/facts/{id}',
       summary: 'Corrects a fact, or ends it with "validUntil"',
       body: FACT_CHANGE,
+      isEmpty: true,
       run: async call => access.run(call, 'changeFact', call.params.id ?? '', await bodyOf<FactChange>(call)),
     },
     {
@@ -78,6 +80,7 @@ export const createMemoryChanges = (access: MemoryAccess): readonly AdminEndpoin
       method: 'DELETE',
       path: '/admin/memory/facts/{id}',
       summary: 'Deletes one fact',
+      isEmpty: true,
       run: call => access.run(call, 'deleteFact', call.params.id ?? ''),
     },
     {

@@ -30,6 +30,7 @@ export const createMemoryTransfers = (access: MemoryAccess): readonly AdminEndpo
       format: { type: 'string', enum: IMPORT_FORMATS, description: 'default: detected' },
       group: { type: 'string', description: 'default: the one that the file names' },
     },
+    bodyMedia: 'application/octet-stream',
     run: async call => {
       const { query, request } = call
       if (Number(request.headers['content-length'] ?? 0) > MOST_IMPORT_BYTES) throw tooLarge()

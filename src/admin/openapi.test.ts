@@ -16,6 +16,13 @@ const TABLE = [
   endpoint({ parameters: { limit: { type: 'integer', description: 'at most' } } }),
   endpoint({ method: 'POST', access: 'owner', body: { type: 'object', properties: { name: { type: 'string' } } } }),
   endpoint({ method: 'DELETE', path: '/admin/things/{name}/parts/{id}', response: { type: 'object' } }),
+  endpoint({
+    method: 'PUT',
+    path: '/admin/file',
+    headers: { 'If-Match': { type: 'string', description: 'its tag' } },
+    isEmpty: true,
+  }),
+  endpoint({ method: 'POST', path: '/admin/file', bodyMedia: 'application/octet-stream' }),
   endpoint({ path: '/admin/stream', access: 'anyone', media: 'text/event-stream' }),
 ]
 
@@ -47,4 +54,14 @@ it('describes parameters, bodies, answers and who may call', () => {
     responses: { '200': { content: { 'text/event-stream': { schema: { type: 'string' } } } } },
   })
   expect(paths['/admin/stream']?.get).not.toHaveProperty('security')
+  expect(paths['/admin/file']?.put).toMatchObject({
+    parameters: [
+      { name: 'If-Match', in: 'header', required: true, description: 'its tag', schema: { type: 'string' } },
+    ],
+  })
+  expect(Object.keys(paths['/admin/file']?.put?.responses as object)).toEqual(['204', 'default'])
+  expect(paths['/admin/file']?.post?.requestBody).toEqual({
+    required: true,
+    content: { 'application/octet-stream': {} },
+  })
 })

@@ -51,19 +51,20 @@ export const describeEndpoints = (endpoints: readonly AdminEndpoint[], version: 
 }
 
 const operationOf = (endpoint: AdminEndpoint): PlainObject => {
-  const { method, path, access, summary, parameters = {}, body, response, media } = endpoint
+  const { method, path, access, summary, parameters = {}, headers = {}, response, media } = endpoint
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     name,
     in: 'path',
     required: true,
     schema: { type: 'string' },
   }))
-  const inQuery = Object.entries(parameters).map(([name, { description, ...schema }]) => ({
-    name,
-    in: 'query',
-    ...(description !== undefined && { description }),
-    schema,
+  const inQuery = Object.entries(parameters).map(([name, schema]) => described(name, 'query', schema))
+  const inHeaders = Object.entries(headers).map(([name, schema]) => ({
+    ...described(name, 'header', schema),
+    required: true,
   }))
+  const all = [...inPath, ...inQuery, ...inHeaders]
+  const bodies = requestBodyOf(endpoint)
   const content = { [media ?? 'application/json']: { schema: response ?? (media === undefined ? {} : TEXT) } }
   return {
     operationId: operationId(method, path),
@@ -71,16 +72,28 @@ const operationOf = (endpoint: AdminEndpoint): PlainObject => {
     tags: [path.split('/')[2] ?? 'admin'],
     description: ROLES[access],
     ...(access !== 'anyone' && { security: ANY }),
-    ...(inPath.length + inQuery.length > 0 && { parameters: [...inPath, ...inQuery] }),
-    ...(body && { requestBody: { content: { 'application/json': { schema: body } } } }),
+    ...(all.length > 0 && { parameters: all }),
+    ...(bodies && { requestBody: bodies }),
     responses: {
-      '200': { description: 'Done', content },
+      ...(endpoint.isEmpty ? { '204': { description: 'Done' } } : { '200': { description: 'Done', content } }),
       default: {
         description: 'Refused',
         content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
       },
     },
   }
+}
+
+const described = (name: string, place: 'query' | 'header', { description, ...schema }: AdminSchema): PlainObject => ({
+  name,
+  in: place,
+  ...(description !== undefined && { description }),
+  schema,
+})
+
+const requestBodyOf = ({ body, bodyMedia }: AdminEndpoint): PlainObject | undefined => {
+  if (bodyMedia !== undefined) return { required: true, content: { [bodyMedia]: {} } }
+  return body && { content: { 'application/json': { schema: body } } }
 }
 
 const TEXT: AdminSchema = { type: 'string' }

@@ -3,6 +3,7 @@ import { PRIVATE_HEADERS } from '../fronts/http/response.ts'
 import type { Recording, RecordingFileHeader, RecordingSummary } from '../protocol/recording.ts'
 import type { RecorderState, RecordingList } from './api/recorder.ts'
 import { type AdminCall, type AdminEndpoint, AdminError } from './endpoints.ts'
+import { type ExportedExchange, selectConversations, toExported } from './export-selection.ts'
 
 /** Which recordings are wanted; those of `before` and later are not. */
 interface RecordingFilter {
@@ -95,9 +96,10 @@ export const createRecorderEndpoints = (options: RecorderEndpointsOptions): read
 
   const exportFile = async ({ query, response, signal }: AdminCall): Promise<void> => {
     const given = query.getAll('id')
-    for (const id of given) await find(id)
-    const ids = given.length > 0 ? given : await selectAll(recorder, query)
-    const [only, ...others] = ids
+    const chosen = given.length > 0 ? [] : await selectAll(recorder, query)
+    for (const id of given) chosen.push(toExported(await find(id)))
+    const ids = await selectConversations(chosen, async id => recorder.find(id))
+    const [only, ...others] = chosen.map(({ id }) => id)
     response.writeHead(200, {
       ...PRIVATE_HEADERS,
       'content-type': MEDIA,
@@ -158,8 +160,11 @@ export const createRecorderEndpoints = (options: RecorderEndpointsOptions): read
       access: 'owner',
       summary: 'Recordings as a file, one JSON object per line, for `dragoman replay`',
       parameters: {
-        id: { type: 'string', description: 'only this recording; may be given several times' },
-        limit: { type: 'integer', description: `at most ${MAX_EXPORTED}` },
+        id: {
+          type: 'string',
+          description: 'only this recording, and those of the same conversation; may be given several times',
+        },
+        limit: { type: 'integer', description: `at most ${MAX_EXPORTED}; the rest of their conversations is added` },
         ...FILTERS,
       },
       media: MEDIA,
@@ -176,21 +181,22 @@ export const createRecorderEndpoints = (options: RecorderEndpointsOptions): read
   ]
 }
 
-/** The ids of all recordings that match, oldest first, as they are to be played back. */
+/** All recordings that match, newest first. */
 const selectAll = async (
   recorder: RecorderEndpointsOptions['recorder'],
   query: URLSearchParams,
-): Promise<readonly string[]> => {
+): Promise<ExportedExchange[]> => {
   const limit = readLimit(query, MAX_EXPORTED, MAX_EXPORTED)
   const filter = await readFilter(query, recorder)
-  const ids: string[] = []
+  const chosen: ExportedExchange[] = []
   let before = filter.before
   do {
-    const page = await recorder.query({ ...filter, before }, limit - ids.length, true)
-    ids.push(...page.recordings.map(({ id }) => id))
-    before = page.next
-  } while (before !== undefined && ids.length < limit)
-  return ids.reverse()
+    const page = await recorder.query({ ...filter, before }, limit - chosen.length, true)
+    chosen.push(...page.recordings.map(toExported))
+    const isFurther = page.next !== undefined && page.next < (before ?? Number.POSITIVE_INFINITY)
+    before = isFurther ? page.next : undefined
+  } while (before !== undefined && chosen.length < limit)
+  return chosen
 }
 
 const readFilter = async (

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Admission, RequestInfo } from '../protocol/admission.ts'
+import { clientAddressOf, setClientAddress } from '../protocol/admission.ts'
 import type { ConsoleLink, SessionInfo } from './api/session.ts'
 import type { BrowserSession } from './callers.ts'
 import { type AdminCall, type AdminEndpoint, AdminError } from './endpoints.ts'
@@ -68,8 +69,9 @@ export const createSessionEndpoints = (options: SessionEndpointsOptions): readon
   /** The id of the token that a user has proven to hold. */
   const tokenFor = async (request: IncomingMessage, secret: string): Promise<string> => {
     if (isOwnerSecret(secret)) return LOCAL
-    const { socket } = request
-    const admission = await options.admitOperator({ headers: { authorization: `Bearer ${secret}` }, socket })
+    const asToken: RequestInfo = { headers: { authorization: `Bearer ${secret}` }, socket: request.socket }
+    setClientAddress(asToken, clientAddressOf(request))
+    const admission = await options.admitOperator(asToken)
     if (!admission) throw NOT_NEEDED
     if (admission.kind === 'in') return admission.token ?? ''
     throw new AdminError(admission.status, admission.error.message, undefined, retryHeaders(admission.headers))
@@ -128,6 +130,7 @@ export const createSessionEndpoints = (options: SessionEndpointsOptions): readon
       path: '/admin/session',
       access: 'anyone',
       summary: 'Signs a browser out',
+      isEmpty: true,
       run: signOut,
     },
     {

@@ -12,11 +12,18 @@ export interface TaskEndpointsOptions {
   /** False if there is no such task. */
   readonly cancel: (id: string) => Promise<boolean>
   /** Starts a call as a task, for the user of this machine; resolves with its id. Rejects with an RpcFailure. */
-  readonly start: (server: string, tool: string, args: Json) => Promise<string>
+  readonly start: (target: TaskTarget, tool: string, args: Json) => Promise<string>
 }
 
+/** Where the tool is: at a server under its own name, or in a workspace as it is listed there. */
+export type TaskTarget = { readonly server: string } | { readonly workspace: string }
+
 const TEXT = { type: 'string' }
-const CALL = { type: 'object', properties: { server: TEXT, tool: TEXT, arguments: { type: 'object' } } }
+const CALL = {
+  type: 'object',
+  properties: { server: TEXT, workspace: TEXT, tool: TEXT, arguments: { type: 'object' } },
+}
+const ONE_TARGET = 'name either "server", with the own name of a tool, or "workspace", with the name that it lists'
 const UNKNOWN = 'there is no such task; it may have expired. GET /admin/tasks lists those of this gateway'
 
 /** The endpoints for tasks that the gateway runs. Viewers see their own. */
@@ -42,8 +49,10 @@ export const createTaskEndpoints = ({ list, read, cancel, start }: TaskEndpoints
 
   const begin = async (call: AdminCall): Promise<object> => {
     const body = await call.json()
-    const [server, tool] = ['server', 'tool'].map(name => body.get(name)?.asString() ?? '')
-    const id = await start(server ?? '', tool ?? '', body.get('arguments') ?? Json.empty).catch((error: unknown) => {
+    const [server, workspace, tool = ''] = ['server', 'workspace', 'tool'].map(name => body.get(name)?.asString())
+    if ((server === undefined) === (workspace === undefined)) throw new AdminError(400, ONE_TARGET)
+    const target = workspace === undefined ? { server: server ?? '' } : { workspace }
+    const id = await start(target, tool, body.get('arguments') ?? Json.empty).catch((error: unknown) => {
       throw error instanceof RpcFailure ? new AdminError(422, error.error.message) : error
     })
     return { id }
@@ -56,8 +65,8 @@ export const createTaskEndpoints = ({ list, read, cancel, start }: TaskEndpoints
       method: 'POST',
       path: '/admin/tasks',
       access: 'owner',
-      summary: 'Calls a tool as a task; answers with its id',
-      body: { ...CALL, required: ['server', 'tool'] },
+      summary: 'Calls a tool of a server, or of a workspace, as a task; answers with its id',
+      body: { ...CALL, required: ['tool'] },
       maxBodyBytes: 1024 * 1024,
       run: begin,
     },
@@ -66,6 +75,7 @@ export const createTaskEndpoints = ({ list, read, cancel, start }: TaskEndpoints
       path: '/admin/tasks/{id}/cancel',
       access: 'owner',
       summary: 'Cancels a task',
+      isEmpty: true,
       run: end,
     },
   ]

@@ -92,6 +92,7 @@ export const createTokenEndpoints = ({ tokens, oauthClients }: TokenEndpointsOpt
       path: '/admin/oauth-clients/{id}',
       access: 'owner',
       summary: 'Disconnects such a client: its tokens are no longer valid',
+      isEmpty: true,
       run: disconnect,
     },
   ]

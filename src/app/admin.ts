@@ -19,7 +19,7 @@ import { createTaskEndpoints, type TaskEndpointsOptions } from '../admin/task-en
 import { createTokenEndpoints } from '../admin/token-endpoints.ts'
 import { RateWindow } from '../auth/rate-window.ts'
 import type { HttpRoutes } from '../fronts/http/listen.ts'
-import { quotaOwner } from '../protocol/admission.ts'
+import { clientAddressOf, quotaOwner } from '../protocol/admission.ts'
 import { checkArguments } from '../servers/define/schema.ts'
 import type { ConnectAdmin } from './connect-admin.ts'
 import { type ConsoleSignInOptions, createConsoleSignIn } from './console-sign-in.ts'
@@ -74,8 +74,8 @@ export const createAdmin = (options: AdminOptions): Admin => {
   const routes = createAdminRoutes({
     endpoints,
     findCaller: createCallerFinder(signIn.callers),
-    limitRate: ({ principal }, { socket }) => {
-      const decision = rates.take(quotaOwner(principal, socket.remoteAddress), Date.now(), false)
+    limitRate: ({ principal }, request) => {
+      const decision = rates.take(quotaOwner(principal, clientAddressOf(request)), Date.now(), false)
       return typeof decision === 'number' ? decision : undefined
     },
     checkBody: checkArguments,

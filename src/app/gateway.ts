@@ -12,6 +12,7 @@ import type { RequestRouter } from '../fronts/cluster/route-request.ts'
 import { createServerEndpoint } from '../fronts/cluster/server-calls.ts'
 import { ActiveCalls } from '../fronts/http/active-calls.ts'
 import { allowCors } from '../fronts/http/cors.ts'
+import { createClientAddressNoter } from '../fronts/http/forwarded-address.ts'
 import type { FrontContext } from '../fronts/http/front-request.ts'
 import { createRequestGuard } from '../fronts/http/guard.ts'
 import { type HttpRoutes, listen } from '../fronts/http/listen.ts'
@@ -86,7 +87,7 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
     role,
     current: () => runtime.snapshot,
     localSecret: () => inbound.localSecret,
-    loginTokens: () => serverOAuth.tokensInUse(),
+    loginTokens: () => serverOAuth.recentTokens(),
     events: () => events,
   })
   const observability = await openObservability(snapshot, {
@@ -283,7 +284,9 @@ export const startGateway = async (snapshot: Snapshot, options: GatewayStartOpti
   }
   const guard = createRequestGuard(snapshot.listen)
   const source = workers ?? main
-  const listener = await listen({ listen: snapshot.listen, limits, guard, routes, source, log }).catch(closeOnFailure)
+  const noteClientAddress = createClientAddressNoter(snapshot.listen, log)
+  const listening = { listen: snapshot.listen, limits, guard, routes, noteClientAddress, source, log }
+  const listener = await listen(listening).catch(closeOnFailure)
   port = listener.port
   const clusterRoutes = (admit: Admit): HttpRoutes => ({
     ...mcpRoutesFor(admit),

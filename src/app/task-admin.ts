@@ -19,7 +19,9 @@ const LOCAL: Caller = {
 }
 
 /** Tasks as the admin API shows and starts them. */
-export const createTaskAdmin = (runtime: Pick<Runtime, 'tasks' | 'dispatchTo' | 'snapshot'>): TaskEndpointsOptions => {
+export const createTaskAdmin = (
+  runtime: Pick<Runtime, 'tasks' | 'dispatch' | 'dispatchTo' | 'hasWorkspace' | 'snapshot'>,
+): TaskEndpointsOptions => {
   const { tasks } = runtime
   return {
     list: async () => (await tasks.list()).map(infoOf),
@@ -36,9 +38,15 @@ export const createTaskAdmin = (runtime: Pick<Runtime, 'tasks' | 'dispatchTo' | 
       if (found) await tasks.cancel(id, found)
       return found !== undefined
     },
-    start: async (server, tool, args) => {
-      const dispatch = runtime.dispatchTo(server)
-      if (!dispatch) throw new RpcFailure(rpcError('invalidParams', unknownServer(server, runtime)))
+    start: async (target, tool, args) => {
+      if ('workspace' in target) {
+        const { workspace } = target
+        if (runtime.hasWorkspace(workspace))
+          return tasks.startCall({ ...LOCAL, workspace }, runtime.dispatch, tool, args)
+        throw unknown('workspace', workspace, runtime.snapshot.workspaces)
+      }
+      const dispatch = runtime.dispatchTo(target.server)
+      if (!dispatch) throw unknown('server', target.server, runtime.snapshot.servers)
       return tasks.startCall(LOCAL, dispatch, tool, args)
     },
   }
@@ -54,5 +62,7 @@ const infoOf = ({
   expires: state.createdAt + state.ttlMs,
 })
 
-const unknownServer = (name: string, { snapshot }: Pick<Runtime, 'snapshot'>): string =>
-  `there is no server ${JSON.stringify(name)}; ${suggest(name, [...snapshot.servers.keys()], 'the configuration has none')}`
+const unknown = (kind: string, name: string, known: ReadonlyMap<string, unknown>): RpcFailure => {
+  const hint = suggest(name, [...known.keys()], 'the configuration has none')
+  return new RpcFailure(rpcError('invalidParams', `there is no ${kind} ${JSON.stringify(name)}; ${hint}`))
+}

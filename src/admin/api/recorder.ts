@@ -18,6 +18,7 @@ export interface RecorderState {
   readonly keptBytes: number
   readonly maxBytes: number
   readonly forgotten: number // removed because of the limit
+  readonly skipped: number // exchanges that were not recorded because of the rate limit
 }
 
 /**

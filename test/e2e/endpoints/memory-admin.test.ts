@@ -58,16 +58,13 @@ describe('with tokens', () => {
     for (const [headers, secret] of [
       [ann, 'lilac'],
       [bob, 'maple'],
-    ] as const)
-      await call(
-        `${gateway.origin}/mcp/mine`,
-        'tools/call',
-        {
-          name: 'add_memory',
-          arguments: { name: secret, episode_body: `The password of Dora is ${secret}.` },
-        },
-        headers,
-      )
+    ] as const) {
+      const episode = { name: secret, episode_body: `The password of Dora is ${secret}.` }
+      const params = { name: 'add_memory', arguments: episode }
+      const answer = await call(`${gateway.origin}/mcp/mine`, 'tools/call', params, headers)
+      expect(answer).not.toMatchObject({ result: { isError: true } })
+      expect(answer).toHaveProperty('result')
+    }
   })
   afterAll(() => gateway.close())
 
