@@ -149,7 +149,7 @@ export type ForgetRequest =
 
 type ForgottenRow = { readonly id: string; readonly text: string; readonly isNamed: boolean }
 
-/** What would be erased. `isNamed`: it is what was asked for; other rows go because they are connected with it. */
+/** What would be erased. `isNamed`: it is what was asked for, or about it; others go because nothing else mentions or states them. */
 export interface ForgetPlan {
   readonly episodes: readonly ForgottenRow[]
   readonly entities: readonly ForgottenRow[]

@@ -45,12 +45,14 @@ const preview = async (targets: readonly Forget[], { flags, admin }: ActionReque
 
 const previewText = ({ target, preview }: { readonly target: Forget; readonly preview: ForgetPreview }): string => {
   const counts = KINDS.map(([key, one, many]) => countText(preview[key].length, one, many)).join(', ')
-  const isNamed = namedBy(target, preview)
   const parts = KINDS.flatMap(([key, , many]) => [
-    ...listed(`${many}`, preview[key].filter(isNamed)),
+    ...listed(
+      `${many}`,
+      preview[key].filter(({ isNamed }) => isNamed),
+    ),
     ...listed(
       `${many} that go with them`,
-      preview[key].filter(row => !isNamed(row)),
+      preview[key].filter(({ isNamed }) => !isNamed),
     ),
   ])
   return `To forget ${targetText(target)} would erase ${counts}.\n${parts.join('')}`
@@ -64,14 +66,6 @@ const listed = (title: string, rows: readonly PreviewedRow[]): string[] =>
         ...rows.slice(0, MOST_SHOWN).map(({ uuid, text }) => `  ${uuid}  ${printableLine(text)}\n`),
         ...(rows.length > MOST_SHOWN ? [`  and ${rows.length - MOST_SHOWN} more; --json lists all\n`] : []),
       ]
-
-/** Whether a row is what was asked for, or goes only because it is connected with that. */
-const namedBy = (target: Forget, { episodes, entities }: ForgetPreview): ((row: PreviewedRow) => boolean) => {
-  if (target.kind === 'group') return () => true
-  const name = target.kind === 'subject' ? target.name : entities.find(({ uuid }) => uuid === target.uuid)?.text
-  const wanted = (name ?? '').toLowerCase()
-  return row => episodes.includes(row) || row.text.toLowerCase().includes(wanted)
-}
 
 const forgetTargets = ({ flags, groups }: ActionRequest): readonly Forget[] => {
   const [name, uuid] = [textOf(flags, 'subject'), textOf(flags, 'entity')]

@@ -3,6 +3,7 @@ import { deliver } from '../../protocol/deliver.ts'
 import type { Answer, Caller, Exchange, Frame } from '../../protocol/exchange.ts'
 import { LOG_SEVERITIES, type LogSeverity } from '../../protocol/methods.ts'
 import { NOTIFICATIONS } from '../../protocol/notifications.ts'
+import type { SlotEntry } from '../../std/slot-list.ts'
 import { Json, type Plain } from '../../wire/json/json.ts'
 import { failure } from './failures.ts'
 import { type Ask, AskFailure, type ClientCapability, hasCapability, requireCapabilities } from './questions.ts'
@@ -31,7 +32,7 @@ export interface Call {
 }
 
 /** A call and the way to end it; the caller may end it first. */
-export interface RunningCall {
+export interface RunningCall extends SlotEntry {
   readonly call: Call
   /** Sends the last frame; later frames are dropped. */
   end(frame: Frame): void
@@ -75,7 +76,7 @@ export const startCall = (exchange: Exchange, changed: Changes, tasks: TaskBoard
     void send(frame)
     ended.abort(ENDED)
   }
-  return { call, end }
+  return { call, end, slot: -1 }
 }
 
 /** Adds the members that every result has. */

@@ -5,6 +5,7 @@ import { META, TASKS_EXTENSION } from '../../protocol/meta.ts'
 import { methodInfo } from '../../protocol/methods.ts'
 import { CHANGING_LISTS } from '../../protocol/notifications.ts'
 import { MODERN, SERVED } from '../../protocol/revisions.ts'
+import { SlotList } from '../../std/slot-list.ts'
 import { Json, type PlainObject } from '../../wire/json/json.ts'
 import { type Call, type RunningCall, startCall, textParam } from './call.ts'
 import { type Completable, complete } from './completion.ts'
@@ -42,7 +43,7 @@ export const defineServer = (definition: ServerDefinition): DefinedServer => {
   const { handlers, announceable } = methodsOf(definition, tasks)
   const completeResult = createResultCompleter(definition)
   const subscriptions = createSubscriptions(announceable, completeResult('subscriptions/listen', Json.empty))
-  const running = new Set<RunningCall>()
+  const running = new SlotList<RunningCall>()
   const closing = rpcError('internal', `The server ${definition.name} is closing`)
   let isClosed = false
 
@@ -72,7 +73,7 @@ export const defineServer = (definition: ServerDefinition): DefinedServer => {
     close: async () => {
       isClosed = true
       subscriptions.close()
-      for (const { end } of running) end({ kind: 'failure', error: closing })
+      for (const { end } of running.entries) end({ kind: 'failure', error: closing })
       running.clear()
     },
   }

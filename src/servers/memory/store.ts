@@ -120,6 +120,7 @@ export interface ForgetPreview {
 export interface PreviewedRow {
   readonly uuid: string
   readonly text: string
+  readonly isNamed: boolean // it is what was asked for, or about it; others go because nothing else mentions them
 }
 
 /** An entity and how many facts are about it. */

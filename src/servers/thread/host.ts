@@ -2,6 +2,7 @@ import type { MessagePort } from 'node:worker_threads'
 import { Abort, type AbortReason } from '../../protocol/cancellation.ts'
 import { deliver } from '../../protocol/deliver.ts'
 import type { Frame, Sink, Upstream } from '../../protocol/exchange.ts'
+import { CallTable } from '../../std/call-table.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { toRpcError } from '../define/failures.ts'
 import { type FromThread, LEVELS, packFrame, type ThreadCall, type ToThread, unpackCall } from './messages.ts'
@@ -15,14 +16,14 @@ interface HostedCall {
 
 /** Serves an upstream, and operations for the gateway itself, to the thread that started this one. */
 export const hostUpstream = (port: MessagePort, upstream: Upstream, operations: ThreadOperations = {}): void => {
-  const running = new Map<number, HostedCall>()
+  const running = new CallTable<number, HostedCall>()
   const post = (message: FromThread): void => port.postMessage(message)
   const log = logThrough(port)
 
   const sinkOf =
     (id: number, call: HostedCall): Sink =>
     frame => {
-      if (!running.has(id)) return // aborted: its frames are not wanted
+      if (!running.get(id)) return // aborted: its frames are not wanted
       if (isLast(frame)) running.delete(id)
       post({ kind: 'frame', id, frame: packFrame(frame) })
       if (isLast(frame)) return
@@ -37,7 +38,7 @@ export const hostUpstream = (port: MessagePort, upstream: Upstream, operations: 
 
   const start = async (id: number, packed: ThreadCall): Promise<void> => {
     const call: HostedCall = { abort: new Abort() }
-    running.set(id, call)
+    running.add(id, call)
     const sink = sinkOf(id, call)
     try {
       const parts = unpackCall(packed)

@@ -4,6 +4,7 @@ import { RpcFailure, rpcError } from '../../protocol/errors.ts'
 import type { Exchange, Frame, Peer, Upstream } from '../../protocol/exchange.ts'
 import { OperationError } from '../../protocol/operation-error.ts'
 import { MODERN } from '../../protocol/revisions.ts'
+import { CallTable } from '../../std/call-table.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { type FromThread, packCall, type ToThread, unpackFrame } from './messages.ts'
 import { createInvoker } from './operations.ts'
@@ -27,7 +28,7 @@ export const isThreadedServer = (upstream: Upstream | undefined): upstream is Th
 
 /** Runs a built-in server on its own thread, so that its work does not delay callers of other servers. */
 export const startInThread = ({ entry, data, name, log }: ThreadOptions): ThreadedServer => {
-  const pending = new Map<number, Exchange>()
+  const pending = new CallTable<number, Exchange>()
   const opening = new Set<(failure?: RpcFailure) => void>() // callers that wait for the thread to start
   const closing = rpcError('internal', `The server ${name} is closing`)
   const stopped = rpcError('internal', `The server ${name} stopped unexpectedly; try again`)
@@ -39,8 +40,7 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Thread
 
   /** The thread keeps the process alive only while a caller waits for it. */
   const settle = (id: number): Exchange | undefined => {
-    const exchange = pending.get(id)
-    pending.delete(id)
+    const exchange = pending.delete(id)
     release()
     return exchange
   }
@@ -66,7 +66,7 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Thread
       isStarted = false
       const error = closed ? closing : stopped
       endOpening(new RpcFailure(error))
-      for (const id of [...pending.keys()]) finish(id, { kind: 'failure', error })
+      for (const id of pending.keys) finish(id, { kind: 'failure', error })
       operations.failAll(error.message)
       reportClosed()
     })
@@ -104,7 +104,7 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Thread
     const onBroken = (): void => {
       if (settle(id)) post({ kind: 'abort', id, reason: { kind: 'gone' } })
     }
-    const ready = (): void => (pending.has(id) ? post({ kind: 'ready', id }) : undefined)
+    const ready = (): void => (pending.get(id) ? post({ kind: 'ready', id }) : undefined)
     const behind = deliver(sink, notice, onBroken)
     if (behind) void behind.then(ready)
     else ready()
@@ -117,14 +117,14 @@ export const startInThread = ({ entry, data, name, log }: ThreadOptions): Thread
     post({ kind: 'call', id, call: packCall(exchange) })
     worker?.ref()
     const stopListening = exchange.signal.onAbort(reason => {
-      if (pending.has(id)) post({ kind: 'abort', id, reason })
+      if (pending.get(id)) post({ kind: 'abort', id, reason })
       if (reason.kind !== 'closing') settle(id) // at a shutdown the server ends its subscriptions itself
     })
     const sink: Exchange['sink'] = frame => {
       if (frame.kind !== 'notice') stopListening()
       return exchange.sink(frame)
     }
-    pending.set(id, { ...exchange, sink })
+    pending.add(id, { ...exchange, sink })
   }
 
   /** Loading the server takes a while; this is part of opening it, so it does not count as a slow answer. */

@@ -32,7 +32,7 @@ export const scopeFilter = (scope: MemoryScope): FactFilter => {
   return asOf === undefined ? {} : { asOf }
 }
 
-/** Searches facts, entities and passages, as the tools do. */
+/** Searches facts, entities and passages, as the tools do; at another time only entities of which something was true then. */
 export const searchMemory = async (
   store: MemoryStore,
   embed: EmbedQuery,
@@ -48,6 +48,12 @@ export const searchMemory = async (
   const entities = await searchEntities({ ...search, limit })
   const ids = entities.map(({ id }) => id)
   const counted = new Map((await store.entities(groups, limit, ids)).map(entity => [entity.id, entity]))
+  if (filter.asOf !== undefined)
+    for (const [id, entity] of counted) {
+      const { length } = await store.factsOfEntities([id], MOST_FACTS, filter)
+      if (length > 0) counted.set(id, { ...entity, facts: length })
+      else counted.delete(id)
+    }
   const until = filter.asOf ?? Number.POSITIVE_INFINITY
   const passages = (await searchPassages(search)).filter(({ validAt }) => validAt <= until).slice(0, limit)
   return {
@@ -130,7 +136,7 @@ export const readEntityDetails = async (
   const { episodes, total } = await store.mentions(counted.id, MOST_EPISODES)
   const neighbours = await store.connected(counted.id, MOST_NEIGHBOURS)
   return {
-    entity: entityView(counted),
+    entity: entityView(scope.asOf === undefined ? counted : { ...counted, facts: facts.length }),
     aliases: await store.aliases(counted.id),
     attributes: counted.attributes,
     learntAt: counted.createdAt,

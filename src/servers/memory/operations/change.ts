@@ -4,7 +4,7 @@ import { importFrom } from '../importers/import.ts'
 import { checkDate, checkGroupId, checkLength, LONGEST, RequestError } from '../input-checks.ts'
 import { type EpisodeInput, type Remember, sourceOf, titleOf } from '../remember.ts'
 import type { FactEdit } from '../store/edit.ts'
-import type { Forget, ForgetPreview, MemoryStore, PreviewedRow } from '../store.ts'
+import type { Forget, MemoryStore, PreviewedRow } from '../store.ts'
 
 /** The actor in the audit log of a memory. */
 export const BY_CONSOLE = { actor: 'console' }
@@ -50,23 +50,13 @@ const forgetOf = (request: ForgetRequest): Forget => {
 
 /** What would be erased, and what of it only because it is connected with what was named. */
 export const planForget = async (store: MemoryStore, request: ForgetRequest): Promise<ForgetPlan> => {
-  const what = forgetOf(request)
-  const preview = await store.previewForget(what)
-  const isNamed = namedBy(what, preview)
-  const rowsOf = (rows: readonly PreviewedRow[]) =>
-    rows.map(row => ({ id: row.uuid, text: row.text, isNamed: isNamed(row) }))
+  const preview = await store.previewForget(forgetOf(request))
+  const rowsOf = (rows: readonly PreviewedRow[]) => rows.map(({ uuid, ...row }) => ({ id: uuid, ...row }))
   return {
     episodes: rowsOf(preview.episodes),
     entities: rowsOf(preview.entities),
     facts: rowsOf(preview.facts),
   }
-}
-
-const namedBy = (what: Forget, { episodes, entities }: ForgetPreview): ((row: PreviewedRow) => boolean) => {
-  if (what.kind === 'group') return () => true
-  const name = what.kind === 'subject' ? what.name : entities.find(({ uuid }) => uuid === what.uuid)?.text
-  const wanted = (name ?? '').toLowerCase()
-  return row => episodes.includes(row) || row.text.toLowerCase().includes(wanted)
 }
 
 /** Erases, and searches the files for what was erased. */

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import type { ForgetRequest } from '../../../protocol/memory-views.ts'
 import { openStores } from '../open-stores.ts'
 import { createRemember } from '../remember.ts'
 import { createMemoryOperations } from './operations.ts'
@@ -58,6 +59,13 @@ test('the graph has the most connected entities and the links between them', asy
   expect((await memory.graph(ANN, { asOf: '1900-01-01' }, 100)).nodes).toEqual([])
 })
 
+test('statistics count the entities that the graph has, without the Note of sentences that name none', async () => {
+  const memory = await open()
+  await memory.add(ANN, { text: 'Ann met Bob in Paris.\nIt rained all day.' })
+  const [group] = (await memory.stats(ANN)).groups
+  expect(group?.entities).toBe((await memory.graph(ANN, {}, 100)).total)
+})
+
 test('an entity has its facts, neighbours and episodes', async () => {
   const memory = await open()
   const { entities } = await memory.add(ANN, { text: 'Ann met Bob in Paris.', name: 'Trip', at: '2025-05-05' })
@@ -69,6 +77,34 @@ test('an entity has its facts, neighbours and episodes', async () => {
     episodes: [{ name: 'Trip', characters: 21 }],
     mentions: 1,
   })
+})
+
+test('a search of another time finds the entities of which something was true then, with that many facts', async () => {
+  const memory = await open()
+  await memory.add(ANN, { text: 'Ann parked on Elm Street.', at: '2025-05-01' })
+  await memory.add(ANN, { text: 'Ann parked on Elm Street beside Bob.', at: '2026-05-01' })
+  const found = async (asOf?: string) =>
+    (await memory.search(ANN, 'Elm Street', { asOf }, 10)).entities.map(({ name, facts }) => [name, facts])
+  expect(await found()).toContainEqual(['Elm Street', 2])
+  expect(await found('2025-06-01')).toContainEqual(['Elm Street', 1])
+  expect(await found('2020-01-01')).toEqual([])
+})
+
+test('a preview tells what was asked for from what only goes with it, whatever its name', async () => {
+  const memory = await open()
+  const { entities } = await memory.add(ANN, { text: 'Bob met Bob Miller in Oslo.', name: 'Meeting' })
+  await memory.add(ANN, { text: 'Ann lives in Oslo.' })
+  const id = entities.find(({ name }) => name === 'Bob')?.id ?? ''
+  const named = async (request: ForgetRequest) => {
+    const { entities, facts } = await memory.planForget(ANN, request)
+    return [...entities, ...facts].map(({ text, isNamed }) => [text, isNamed])
+  }
+  for (const request of [{ kind: 'entity', id } as const, { kind: 'subject', name: 'Bob' } as const]) {
+    const rows = await named(request)
+    expect(rows).toContainEqual(['Bob', true])
+    expect(rows).toContainEqual(['Bob Miller', false])
+    expect(rows).toContainEqual(['Bob met Bob Miller in Oslo.', true])
+  }
 })
 
 test('what is exported is imported again; a broken upload stores nothing half', async () => {

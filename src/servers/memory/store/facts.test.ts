@@ -47,7 +47,7 @@ describe.each(ENGINES)('$name', ({ temporaryStore }) => {
     const { episode } = await tell(store, 'Ann: Bob lives in Rome.', { facts: [stated('Ann', 'KNOWS', 'Bob')] })
     const before = [await store.stats(), await store.factsByTime('all', 9, {})]
     const preview = await store.previewForget({ kind: 'subject', name: 'Bob', groups: 'all' })
-    expect(preview.episodes).toEqual([{ uuid: episode.uuid, text: episode.name }])
+    expect(preview.episodes).toEqual([{ uuid: episode.uuid, text: episode.name, isNamed: true }])
     expect(preview.entities.map(({ text }) => text).toSorted()).toEqual(expect.arrayContaining(['Ann', 'Bob']))
     expect(preview.facts.map(({ text }) => text)).toContain('Ann knows Bob')
     const after = [await store.stats(), await store.factsByTime('all', 9, {})]

@@ -23,6 +23,7 @@ export interface Erased {
   readonly episodes: Texts
   readonly entities: Texts
   readonly facts: Texts
+  readonly named: ReadonlySet<string> // uuids of what was asked for, and of what is about it
   readonly counts: Counts
 }
 
@@ -58,16 +59,23 @@ const takeInventory = async ({ db }: StoreContext, targets: ForgetTargets): Prom
   )
   const entities = [...new Set([...touched, ...connected, ...targets.entities])]
   const facts = `SELECT uuid, fact, attributes FROM fact WHERE ${concerns}`
-  const episodes = `SELECT uuid, name, content, source_description FROM episode WHERE ${inList('id')}`
-  const named = await db.all(`SELECT uuid, name, summary, attributes FROM entity WHERE ${inList('id')}`, entities)
+  const named = await db.all<{ uuid: string }>(
+    `SELECT uuid FROM entity WHERE ${inList('id')} UNION SELECT uuid FROM fact WHERE ${concerns}`,
+    targets.entities,
+    targets.facts,
+  )
+  const told = `SELECT uuid, name, content, source_description FROM episode WHERE ${inList('id')}`
+  const episodes = collectTexts(await db.all(told, targets.episodes))
+  const names = await db.all(`SELECT uuid, name, summary, attributes FROM entity WHERE ${inList('id')}`, entities)
   const aliases = await db.all(
     `SELECT n.uuid, a.name FROM alias a JOIN entity n ON n.id = a.entity_id WHERE ${inList('n.id')}`,
     entities,
   )
   return {
-    episodes: collectTexts(await db.all(episodes, targets.episodes)),
-    entities: collectTexts([...named, ...aliases]),
+    episodes,
+    entities: collectTexts([...names, ...aliases]),
     facts: collectTexts(await db.all(facts, entities, targets.facts)),
+    named: new Set([...episodes.keys(), ...named.map(({ uuid }) => uuid)]),
     counts: await readCounts(db),
   }
 }
@@ -127,6 +135,7 @@ export const erase = async (context: StoreContext, what: Forget, by?: By): Promi
     episodes: await findGone(context, 'episode', before.episodes),
     entities: await findGone(context, 'entity', before.entities),
     facts: await findGone(context, 'fact', before.facts),
+    named: before.named,
     counts: {
       docs: before.counts.docs - after.docs,
       vectors: before.counts.vectors - after.vectors,
@@ -140,9 +149,9 @@ export const erase = async (context: StoreContext, what: Forget, by?: By): Promi
 /** Carries the result of an erasure out of its transaction, which is rolled back. */
 export class PreviewedErasure extends Error {
   readonly preview: ForgetPreview
-  constructor({ episodes, entities, facts }: Erased) {
+  constructor({ episodes, entities, facts, named }: Erased) {
     super('Nothing was erased.')
-    const rowsOf = (texts: Texts) => [...texts].map(([uuid, [text = '']]) => ({ uuid, text }))
+    const rowsOf = (texts: Texts) => [...texts].map(([uuid, [text = '']]) => ({ uuid, text, isNamed: named.has(uuid) }))
     this.preview = { episodes: rowsOf(episodes), entities: rowsOf(entities), facts: rowsOf(facts) }
   }
 }

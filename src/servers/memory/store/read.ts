@@ -1,3 +1,4 @@
+import type { Sql } from '../../../stores/sql.ts'
 import type { Entity, Episode, Fact, JobState } from '../model.ts'
 import type { AuditRow, CountedEntity, EpisodeQuery, GroupStats, Groups, StoreStats } from '../store.ts'
 import type { StoreContext } from './context.ts'
@@ -144,9 +145,10 @@ export const listAudit = async ({ db }: StoreContext, limit: number): Promise<Au
   return (await db.all(sql, limit)).map(auditRowOf)
 }
 
-const GROUP_STATS = `SELECT g.group_id AS "group",
+/** The entities without the Notes, as the graph and lists count them. */
+const groupStatsOf = (db: Sql): string => `SELECT g.group_id AS "group",
   (SELECT count(*) FROM episode WHERE group_id = g.group_id) AS episodes,
-  (SELECT count(*) FROM entity WHERE group_id = g.group_id) AS entities,
+  (SELECT count(*) FROM entity n WHERE n.group_id = g.group_id AND ${isNotNote(db, 'n.id')}) AS entities,
   (SELECT count(*) FROM fact WHERE group_id = g.group_id) AS facts,
   (SELECT count(*) FROM fact WHERE group_id = g.group_id AND expired_at IS NOT NULL) AS expired
   FROM (${SELECT_GROUPS}) g ORDER BY 1`
@@ -166,7 +168,7 @@ export const readStats = async ({ db, engine }: StoreContext): Promise<StoreStat
     driver: engine.database.driver,
     version: engine.schemaVersion,
     bytes: await engine.sizeOf(db),
-    groups: (await db.all<GroupStats>(GROUP_STATS)).map(row => ({ ...row })),
+    groups: (await db.all<GroupStats>(groupStatsOf(db))).map(row => ({ ...row })),
     ...countsOf((await db.get(COUNTS)) ?? {}),
     jobs,
   }

@@ -29,7 +29,7 @@ const SYNTAXES: readonly { hint: RegExp; pattern: RegExp; kind: EntitySpan['kind
   { hint: /[_/]|[a-z0-9][A-Z]|\.[a-z]/, pattern: CODE, kind: 'code' },
 ]
 
-const WORD = String.raw`(?:Dr|Mr|Mrs|Ms|Prof|St)\.(?=\s\p{Lu})|\p{Lu}[\p{L}\p{M}\p{N}&'’-]*|\p{Lu}\.(?=\s?\p{Lu})`
+const WORD = String.raw`(?:Dr|Mr|Mrs|Ms|Prof|St)\.(?=\s\p{Lu})|\p{Lu}[\p{L}\p{M}\p{N}&'\u2019-]*|\p{Lu}\.(?=\s?\p{Lu})`
 const NAME = new RegExp(
   String.raw`(?<![\p{L}\p{N}_])(?:${WORD})(?:[ \t](?:(?:of|the|de|da|del|van|von|der|la|le|du|and|for)[ \t]){0,2}(?:${WORD}|\p{N}+(?![\p{L}\p{N}%])))*`,
   'gu',
