@@ -1,6 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { dataDirectory } from '../config/data-dir.ts'
 import { nearest } from '../config/problems.ts'
+import { safeText } from './client/terminal.ts'
 
 /** The command line is invalid; the message says what to write instead. */
 export class UsageError extends Error {
@@ -177,8 +178,8 @@ export const print = (text: string, code = 0): number => {
 
 export const printJson = (value: unknown, code = 0): number => print(`${JSON.stringify(value, undefined, 2)}\n`, code)
 
-/** Writes an error to stderr and returns the exit code. */
+/** Writes an error to stderr and returns the exit code. A message may quote what a server says, which must not steer the terminal. */
 export const printError = (message: string, code = 1): number => {
-  process.stderr.write(`dragoman: ${message}\n`)
+  process.stderr.write(`dragoman: ${safeText(message)}\n`)
   return code
 }

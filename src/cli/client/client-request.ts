@@ -8,7 +8,7 @@ import { ClientError } from './exit-codes.ts'
 /** What a command does with frames that are no results. */
 export interface FrameHandlers {
   notice(method: string, params: Json): void
-  /** Resolves with the result for the server; a ClientError ends the command. */
+  /** Resolves with the result for the server. An RpcFailure is the server's answer, too; a ClientError ends the command. */
   answer(question: Question): Promise<Json>
 }
 
@@ -93,14 +93,16 @@ export class ClientRequest {
     if (this.#isSettled) return answerQuestion(question, refusalOf(question.method, 'The request was cancelled'))
     this.#questions.add(question)
     clearTimeout(this.#timer) // the server waits for the user
+    const reply = (answer: Answer): void => {
+      this.#questions.delete(question)
+      answerQuestion(question, answer)
+      this.#restartTimer()
+    }
     this.#options.handlers.answer(question).then(
-      result => {
-        this.#questions.delete(question)
-        answerQuestion(question, { kind: 'result', result })
-        this.#restartTimer()
-      },
+      result => reply({ kind: 'result', result }),
       (thrown: unknown) => {
-        if (thrown instanceof ClientError) this.fail(thrown, 'the question has no answer')
+        if (thrown instanceof RpcFailure) reply({ kind: 'error', error: thrown.error })
+        else if (thrown instanceof ClientError) this.fail(thrown, 'the question has no answer')
         else this.#reject(thrown)
       },
     )

@@ -12,7 +12,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'key'), 'c4nary-file\n')
 })
 afterAll(async () => {
-  endPrograms()
+  await endPrograms()
   await rm(folder, { recursive: true })
 })
 

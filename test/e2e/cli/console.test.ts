@@ -10,7 +10,7 @@ beforeAll(async () => {
   data = await mkdtemp(join(tmpdir(), 'dragoman-console-command-'))
 })
 afterAll(async () => {
-  endPrograms()
+  await endPrograms()
   await rm(data, { recursive: true })
 })
 

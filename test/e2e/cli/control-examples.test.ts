@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 afterEach(() => vi.restoreAllMocks())
 afterAll(async () => {
-  endPrograms()
+  await endPrograms()
   await upstream.close()
   rmSync(home, { recursive: true, force: true })
   if (IS_WRITING) writeOutputs(outputs)

@@ -14,7 +14,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'demo.json'), JSON.stringify({ mcpServers: { demo: { builtin: 'demo' } } }))
 })
 afterAll(async () => {
-  endPrograms()
+  await endPrograms()
   await rm(folder, { recursive: true })
 })
 
@@ -60,6 +60,18 @@ it.each([
   expect(await call(`${gateway.origin}/mcp`, 'tools/list')).toMatchObject({ result: { tools: expect.any(Array) } })
   expect((await modules()).join('\n')).toContain('src/servers/demo/')
   expect((await modules()).filter(url => unused.test(url))).toEqual([])
+  gateway.signal('SIGTERM')
+  await gateway.ended
+})
+
+it('a gateway with a remote server loads no module of a built-in one', async () => {
+  const file = join(folder, 'remote.json')
+  await writeFile(file, JSON.stringify({ mcpServers: { remote: { url: 'http://127.0.0.1:9/mcp' } } }))
+  const { env, modules } = recordLoads()
+  const gateway = await startServe(['--config', file, '--ephemeral'], env)
+  expect(await call(`${gateway.origin}/mcp`, 'tools/list')).toBeDefined()
+  expect((await modules()).join('\n')).toContain('src/app/gateway.ts')
+  expect((await modules()).filter(url => /src\/servers\/(?:demo|files|memory)\//.test(url))).toEqual([])
   gateway.signal('SIGTERM')
   await gateway.ended
 })

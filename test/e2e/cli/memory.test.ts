@@ -14,8 +14,8 @@ beforeEach(() => {
   data = mkdtempSync(join(tmpdir(), 'dragoman-memory-'))
   folders.push(data)
 })
-afterAll(() => {
-  endPrograms()
+afterAll(async () => {
+  await endPrograms()
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 

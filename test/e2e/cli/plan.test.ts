@@ -12,7 +12,7 @@ beforeAll(async () => {
   data = join(folder, 'data')
 })
 afterAll(async () => {
-  endPrograms()
+  await endPrograms()
   await rm(folder, { recursive: true })
 })
 

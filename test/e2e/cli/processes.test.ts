@@ -15,7 +15,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'dragoman-processes-'))
 })
 afterAll(async () => {
-  endPrograms()
+  await endPrograms()
   await rm(folder, { recursive: true })
 })
 

@@ -4,9 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { within } from '../../../src/std/time.ts'
 
 const MAIN = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 const WAIT_MS = 30_000 // a second on a quiet machine
+const END_MS = 5000 // for all that a killed program has started to end, as far as it shares its output
 
 /** The built program as a child process. */
 export interface Program {
@@ -20,7 +22,7 @@ export interface Program {
   readonly ended: Promise<number | null>
 }
 
-const running = new Set<() => void>()
+const running = new Set<() => Promise<unknown>>()
 
 /** Starts `dragoman` with these arguments and a data directory of its own; `endPrograms` ends what is left. */
 export const startProgram = (
@@ -41,9 +43,9 @@ export const startProgram = (
     })
   }
   const clear = (): void => rmSync(data, { recursive: true, force: true })
-  const end = (): void => {
+  const end = (): Promise<unknown> => {
     child.kill('SIGKILL')
-    clear()
+    return within(END_MS, ended, clear)
   }
   running.add(end)
   const ended = once(child, 'close').then(([code]) => {
@@ -105,7 +107,7 @@ export const runProgram = async (
   return { code, stdout: program.stdout(), stderr: program.stderr() }
 }
 
-/** Ends every program a failed test has left behind. */
-export const endPrograms = (): void => {
-  for (const end of running) end()
+/** Ends every program a failed test has left behind, and waits for its workers, which may still write to their folder. */
+export const endPrograms = async (): Promise<void> => {
+  await Promise.all([...running].map(end => end()))
 }

@@ -15,7 +15,7 @@ beforeAll(async () => {
   file = join(folder, 'mcp.json')
 })
 afterAll(async () => {
-  endPrograms()
+  await endPrograms()
   await rm(folder, { recursive: true })
 })
 

@@ -13,7 +13,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'dragoman-run-'))
 })
 afterAll(async () => {
-  endPrograms()
+  await endPrograms()
   await rm(folder, { recursive: true })
 })
 

@@ -14,8 +14,8 @@ beforeAll(async () => {
   daemon = await startServe(['--config', config, '--data', join(home, 'data')])
 })
 afterEach(() => vi.restoreAllMocks())
-afterAll(() => {
-  endPrograms()
+afterAll(async () => {
+  await endPrograms()
   rmSync(home, { recursive: true, force: true })
 })
 

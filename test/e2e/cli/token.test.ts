@@ -11,7 +11,7 @@ beforeEach(async () => {
   data = await mkdtemp(join(tmpdir(), 'dragoman-token-'))
 })
 afterEach(async () => {
-  endPrograms()
+  await endPrograms()
   await rm(data, { recursive: true })
 })
 
