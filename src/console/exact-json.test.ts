@@ -51,7 +51,9 @@ describe('parsing', () => {
   })
 
   test('a text that is nested too deep is an error, not a crash', () => {
-    expect(() => parseExact(`${'['.repeat(100_000)}1234567890123456789`)).toThrow(/more than 500 levels/)
+    expect(() => parseExact(`${'['.repeat(100_000)}1234567890123456789`)).toThrow(/more than 600 levels/)
+    expect(() => parseExact('['.repeat(9000) + ']'.repeat(9000))).toThrow(/more than 600 levels/)
+    expect(stringifyExact(parseExact('['.repeat(512) + ']'.repeat(512)))).toHaveLength(1024)
   })
 })
 

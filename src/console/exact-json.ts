@@ -35,7 +35,7 @@ const WHOLE_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 const SPACE = /[ \t\n\r]*/y
 /** Where this occurs, a plain parse could change a number: sixteen digits in a row, or an exponent. */
 const MAY_LOSE = /\d{16}|\.\d{15}|\d[eE][+-]?\d/
-const DEEPEST = 500
+const DEEPEST = 600 // levels; the gateway rejects messages with more than 512
 
 /** The value of the text of a number: a number if that writes the same digits. Undefined: it is none. */
 export const readNumber = (text: string): number | ExactNumber | undefined => {
@@ -47,13 +47,20 @@ export const readNumber = (text: string): number | ExactNumber | undefined => {
 export const parseExact = (text: string): unknown => {
   if (!MAY_LOSE.test(text)) {
     try {
-      return JSON.parse(text)
+      const value: unknown = JSON.parse(text)
+      if (!isDeeper(value, DEEPEST)) return value
     } catch {
       // read again below, for the place of the error
     }
   }
   return new ExactReader(text).readAll()
 }
+
+/** A deeper value would overflow the stack of recursive readers. */
+const isDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels < 0 || Object.values(value).some(each => isDeeper(each, levels - 1)))
 
 class ExactReader {
   readonly #text: string

@@ -145,18 +145,76 @@ describe('hostile schemas end soon', () => {
     within(8000, () => problemsOf({ allOf: [{ $ref: '#' }, { $ref: '#' }] }, 1))
   })
 
-  test.each(['^(a+)+$', '^(a|aa)+$', '^(a|a)*$', '^((a*)b?)*$', '(.*)*x', '\\d*\\d*\\d*\\d*\\d*x', '(a)\\1*'])(
-    'the pattern %s',
-    pattern => {
-      within(500, () => testPattern(pattern, `${'a'.repeat(60)}!`))
-      within(500, () => testPattern(pattern, '1'.repeat(900)))
-    },
-  )
+  test.each([
+    ...['^(a+)+$', '^(a|aa)+$', '^(a|a)*$', '^((a*)b?)*$', '(.*)*x', '\\d*\\d*\\d*\\d*\\d*x', '(a)\\1*'],
+    ...['^(?:a?){40}a{40}$', '.*.*.*=', '\\w*a\\w*a\\w*a\\w*=', '^(?:a{0,9}){30}$', '^a?a?a?a?a?a?a?a?a?a?(a?){25}b$'],
+    ...[
+      '(?:a|a)(?:a|a){40}b',
+      '(?=(?:a+)+b)',
+      '^(?:(?:a|b?)*,?)*$',
+      '^(([a-z])+.)+[A-Z]([a-z])+$',
+      '(?<=(a+)+)b',
+      '(a*)*',
+    ],
+    ...['^(?:[^b]+b?)+c$', '(?:(?:(?:a?)?)?){30}a{30}', 'a*?a*?a*?a*?b', '(ab){999999999}'],
+    ...['^(?:\\p{0,40}){40}b$', '^(?:\\u{1,40}){40}b$', '^(?:\\P{0,40}){40}b$', '^(?:\\u{40}?){40}b\\-$'],
+  ])('the pattern %s', pattern => {
+    for (const text of [
+      `${'a'.repeat(40)}!`,
+      `${'p'.repeat(30)}!`,
+      `${'u'.repeat(30)}!`,
+      `${'P'.repeat(30)}!`,
+      '1'.repeat(900),
+      'a'.repeat(1000),
+      `${'ab'.repeat(400)}!`,
+    ])
+      within(500, () => testPattern(pattern, text))
+  })
+
+  test('many texts in one value', () => {
+    const texts = [...Array.from({ length: 999 }, () => 'a'.repeat(100)), '!'.repeat(100)]
+    const pattern = '^\\w*\\w*$'
+    const wrong = `: Must match the pattern ${pattern}`
+    expect(problemsOf({ items: { pattern } }, texts.slice(-100))).toEqual([`/99${wrong}`])
+    expect(problemsOf({ items: { pattern } }, texts)).toEqual([]) // the rest is left to the server
+    const members = Object.fromEntries(texts.map((text, at) => [`${text}${at}`, at]))
+    expect(problemsOf({ patternProperties: { [pattern]: { maximum: 10 } } }, members)).not.toContain(
+      `/${'a'.repeat(100)}998: Must be at most 10`,
+    )
+    expect(problemsOf({ pattern }, '!')).toEqual([wrong]) // the next value has a budget of its own
+  })
+
+  test.each([
+    ['optional characters', Array.from({ length: 500 }, (_, at) => `${String.fromCharCode(0x4e00 + at)}?`).join('')],
+    ['in groups', `${'(?:'.repeat(29)}${'a?-?b?_?'.repeat(105)}${')?'.repeat(29)}`],
+  ])('the estimate of a long pattern: %s', (_what, pattern) => {
+    within(3000, () => {
+      for (let length = 0; length < 60; length++) testPattern(pattern, '!'.repeat(length))
+    })
+  })
 
   test('ordinary patterns are checked', () => {
     expect(testPattern('^[a-z]+(-[a-z0-9]{1,8})?$', 'en-us')).toBe(true)
     expect(testPattern('^[A-Z]{2}\\d{4}$', 'AB123')).toBe(false)
     expect(testPattern('^\\w+@\\w+\\.\\w+$', 'x')).toBe(false)
     expect(testPattern('[', 'x')).toBeUndefined()
+  })
+
+  test.each([
+    ['^[a-z0-9]+(?:-[a-z0-9]+)*$', 'a-b-c'.repeat(150), true],
+    ['^[^\\s@]+@[^\\s@]+\\.[^\\s@]+$', `${'a'.repeat(400)}@example.com`, true],
+    ['^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$', '0f0f0f0f-0f0f-0f0f-0f0f-0f0f0f0f0f0f', true],
+    ['^((25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)(\\.|$)){4}$', '192.168.1.300', false],
+    ['^(?=.*[A-Z])(?=.*\\d).{8,64}$', 'Correct7horse', true],
+    ['^https?://[^\\s/]+(/.*)?$', `https://example.com/${'x'.repeat(900)}`, true],
+    ['^(?:[a-z]+\\.)*[a-z]+$', 'a.'.repeat(200), false],
+    ['^\\p{L}+$', 'Zoë', true],
+    ['^\\p{Script=Greek}\\u{1F642}$', 'α🙂', true],
+    ['^\\p{2}\\-$', 'pp-', true], // not a pattern of Unicode: two p
+    ['^\\_[🙂]{2}$', '_🙂', true], // two halves
+    ['^.{1,500}$', 'x'.repeat(501), false],
+    ['^\\[x\\]$|^🙂+$', '🙂🙂', true],
+  ])('%s is checked', (pattern, text, expected) => {
+    expect(testPattern(pattern, text)).toBe(expected)
   })
 })

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../mcp/messages.ts'
 import { InvalidText, isMembers, pathKey, type ValuePath } from './form-value.ts'
 import { textFormat } from './formats.ts'
 import { resolveSchema, type SchemaRoot, THEN } from './resolve-schema.ts'
-import { testPattern } from './safe-pattern.ts'
+import { PatternBudget, testPattern } from './safe-pattern.ts'
 
 /** What is wrong with a value, and where. `missing`: a required member is not there, which is no news before the user is done. */
 export interface SchemaProblem {
@@ -34,6 +34,7 @@ export const fits = (schema: unknown, value: unknown, root: SchemaRoot): boolean
 class Validation {
   readonly #root: SchemaRoot
   readonly #chosen: ChosenBranches
+  readonly #patterns = new PatternBudget()
   #steps = 0
   #depth = 0
 
@@ -51,7 +52,7 @@ class Validation {
     if (wrongType !== undefined) return [{ path, message: wrongType }]
     this.#depth++
     const problems = [
-      ...checkPlain(schema, value).map(message => ({ path, message })),
+      ...checkPlain(schema, value, this.#patterns).map(message => ({ path, message })),
       ...(isMembers(value) ? this.#members(schema, value, path) : []),
       ...(Array.isArray(value) ? this.#items(schema, value, path) : []),
       ...this.#combined(schema, value, path),
@@ -68,7 +69,7 @@ class Validation {
     const names = Object.keys(value)
     const inner = names.flatMap((name): SchemaProblem[] => {
       const at = [...path, name]
-      const own = memberSchemas(schema, properties, name)
+      const own = memberSchemas(schema, properties, name, this.#patterns)
       const wrongName = isObject(schema.propertyNames)
         ? this.check(schema.propertyNames, name, at).map(problem => ({
             ...problem,
@@ -164,18 +165,18 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   array: 'a list',
 }
 
-const checkPlain = (schema: JsonObject, value: unknown): string[] => {
+const checkPlain = (schema: JsonObject, value: unknown, patterns: PatternBudget): string[] => {
   const allowed = schema.enum
   const problems: string[] = []
   if (Array.isArray(allowed) && !allowed.some(each => isSameJson(each, value))) problems.push(oneOfMessage(allowed))
   if (schema.const !== undefined && !isSameJson(schema.const, value))
     problems.push(`Must be ${stringifyExact(schema.const)}`)
-  if (typeof value === 'string') problems.push(...checkText(schema, value))
+  if (typeof value === 'string') problems.push(...checkText(schema, value, patterns))
   if (typeof value === 'number' || value instanceof ExactNumber) problems.push(...checkNumber(schema, value))
   return problems
 }
 
-const checkText = (schema: JsonObject, text: string): string[] => {
+const checkText = (schema: JsonObject, text: string, patterns: PatternBudget): string[] => {
   const problems: string[] = []
   const { minLength, maxLength, pattern, format } = schema
   const length = [...text].length
@@ -183,7 +184,7 @@ const checkText = (schema: JsonObject, text: string): string[] => {
     problems.push(minLength === 1 ? 'Must not be empty' : `At least ${minLength} characters, this has ${length}`)
   if (typeof maxLength === 'number' && length > maxLength)
     problems.push(`At most ${maxLength} characters, this has ${length}`)
-  if (typeof pattern === 'string' && testPattern(pattern, text) === false)
+  if (typeof pattern === 'string' && testPattern(pattern, text, patterns) === false)
     problems.push(`Must match the pattern ${pattern}`)
   const known = textFormat(format)
   if (known && !known.isValid(text)) problems.push(`Expected ${String(format)}, such as ${known.expected}`)
@@ -245,10 +246,15 @@ export const requiredNames = (schema: JsonObject, value: unknown): readonly stri
 }
 
 /** The schemas of a member: its own, and those of patterns that its name matches. */
-export const memberSchemas = (schema: JsonObject, properties: JsonObject, name: string): readonly unknown[] => {
+export const memberSchemas = (
+  schema: JsonObject,
+  properties: JsonObject,
+  name: string,
+  budget = new PatternBudget(),
+): readonly unknown[] => {
   const own = Object.hasOwn(properties, name) ? [properties[name]] : []
   const patterns = isObject(schema.patternProperties) ? Object.entries(schema.patternProperties) : []
-  return [...own, ...patterns.flatMap(([pattern, each]) => (testPattern(pattern, name) ? [each] : []))]
+  return [...own, ...patterns.flatMap(([pattern, each]) => (testPattern(pattern, name, budget) ? [each] : []))]
 }
 
 /** `prefixItems` with `items` for the rest; draft 7 has a list in `items` and `additionalItems`. */

@@ -1,32 +1,24 @@
-import { lexer, type MarkedToken, type Token, type Tokens } from 'marked'
+import type { MarkedToken, Token, Tokens } from 'marked'
 import type { ComponentChildren, VNode } from 'preact'
 import { useMemo } from 'preact/hooks'
+import { decodeReferences, readMarkdown } from './read-markdown.ts'
 import { TextLink } from './text-link.tsx'
 
 export interface MarkdownProps {
   readonly text: string
 }
 
-const MOST = 100_000 // characters; more is shown as plain text
-
-/** Markdown as elements. HTML in it is shown as text; images are links. */
+/** Markdown as elements. HTML in it is shown as text; images are links. What would take long is shown as it is. */
 export const Markdown = ({ text }: MarkdownProps) => {
-  const content = useMemo(() => (text.length > MOST ? <pre>{text}</pre> : blocks(lexer(text))), [text])
+  const content = useMemo(() => {
+    const tokens = readMarkdown(text)
+    return tokens ? blocks(tokens) : <pre>{text}</pre>
+  }, [text])
   return <div class="markdown">{content}</div>
 }
 
 const blocks = (tokens: readonly Token[] | undefined): ComponentChildren[] =>
   (tokens ?? []).map((token, at) => render(token as MarkedToken, at))
-
-const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0' }
-
-/** The lexer leaves character references as they are. */
-const decode = (text: string): string =>
-  text.replace(/&(#x?[\da-f]+|\w+);/gi, (whole, name: string) => {
-    if (!name.startsWith('#')) return ENTITIES[name] ?? whole
-    const code = /^#x/i.test(name) ? Number.parseInt(name.slice(2), 16) : Number(name.slice(1))
-    return Number.isInteger(code) && code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole
-  })
 
 const HEADINGS = ['h3', 'h3', 'h4', 'h4', 'h5', 'h6'] as const // below the heading of the pane
 
@@ -59,7 +51,7 @@ const render = (token: MarkedToken, key: number): ComponentChildren => {
     case 'del':
       return <del key={key}>{blocks(token.tokens)}</del>
     case 'codespan':
-      return <code key={key}>{decode(token.text)}</code>
+      return <code key={key}>{decodeReferences(token.text)}</code>
     case 'br':
       return <br key={key} />
     case 'link':
@@ -75,7 +67,7 @@ const render = (token: MarkedToken, key: number): ComponentChildren => {
         </TextLink>
       )
     case 'text':
-      return token.tokens ? blocks(token.tokens) : decode(token.text)
+      return token.tokens ? blocks(token.tokens) : decodeReferences(token.text)
     case 'escape':
       return token.text
     case 'checkbox':
