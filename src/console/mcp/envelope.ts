@@ -17,6 +17,7 @@ export interface EnvelopeOptions {
   readonly revision: Revision
   readonly version: string // of the console
   readonly capabilities: JsonObject // that the client declares
+  readonly logLevel?: string | undefined // undefined: debug
   readonly method: string
   readonly params: JsonObject
   readonly id: number
@@ -29,7 +30,7 @@ export const requestHeaders = ({
   method,
   params,
   inputSchema,
-}: Omit<EnvelopeOptions, 'id' | 'version' | 'capabilities'>) => {
+}: Omit<EnvelopeOptions, 'id' | 'version' | 'capabilities' | 'logLevel'>) => {
   const headers: Record<string, string> = { accept: ACCEPT, 'content-type': 'application/json' }
   if (transportRulesOf(revision).versionHeader && method !== 'initialize') headers['mcp-protocol-version'] = revision
   if (!isModern(revision)) return headers
@@ -42,14 +43,14 @@ export const requestHeaders = ({
 
 /** The message of a request: a modern one says in `_meta` who the client is. Progress is asked for under the id. */
 export const requestMessage = (options: EnvelopeOptions): JsonObject => {
-  const { revision, version, capabilities, method, params, id } = options
+  const { revision, version, capabilities, logLevel = 'debug', method, params, id } = options
   const given = params._meta as JsonObject | undefined
   const about = isModern(revision)
     ? {
         [META.protocolVersion]: revision,
         [META.clientInfo]: clientInfo(version),
         [META.clientCapabilities]: capabilities,
-        [META.logLevel]: 'debug',
+        [META.logLevel]: logLevel,
       }
     : {}
   const token = hasProgress(method) ? { progressToken: id } : {}

@@ -2,6 +2,7 @@ import { isMethodOf } from '../../protocol/methods.ts'
 import type { Revision } from '../../protocol/revisions.ts'
 import { stringifyExact } from '../exact-json.ts'
 import { initializeParams, requestHeaders, requestMessage } from './envelope.ts'
+import { untilAborted } from './gateway-stream.ts'
 import type {
   McpClient,
   McpClientEvents,
@@ -14,12 +15,18 @@ import { isObject, type JsonObject, McpError, type ReceivedMessage } from './mes
 import { NOTICE, readAbout } from './notices.ts'
 import { PendingRequests } from './pending-requests.ts'
 
+/** What a transport has to know of a request. */
+export interface SentRequest {
+  readonly id: number
+  readonly ended: AbortSignal // it is answered, has failed or is cancelled
+}
+
 /** How the messages of a session travel. */
 export interface LegacyTransport {
   /** Prepares the way to the server. Messages that come are handed over, with the request on whose stream they came. */
   open(onMessage: (message: ReceivedMessage, via?: number) => void, onEnd: (error: McpError) => void): Promise<void>
-  /** Sends a message; resolves when all that answers it here has been read. */
-  send(text: string, headers: Readonly<Record<string, string>>, id?: number): Promise<void>
+  /** Sends a message; resolves when all that answers it here has been read, or the request is no longer of interest. */
+  send(text: string, headers: Readonly<Record<string, string>>, request?: SentRequest): Promise<void>
   /** Called after the handshake: listens to what the server sends without being asked. */
   listen(onLive: (isLive: boolean) => void): void
   close(): void
@@ -73,23 +80,28 @@ export class LegacyClient implements McpClient {
     await this.#post({ jsonrpc: '2.0', method: NOTICE.initialized })
     transport.listen(this.#events.onLive)
     if (isObject(about.capabilities.logging))
-      await this.#exchange('logging/setLevel', { level: 'debug' }).catch(() => {})
+      await this.#exchange('logging/setLevel', { level: this.#endpoint.logLevel ?? 'debug' }).catch(() => {})
     for (const uri of this.#watched) await this.#exchange('resources/subscribe', { uri }).catch(() => {})
     return about
   }
 
   async request(method: string, params: JsonObject, options: McpRequestOptions = {}): Promise<ReceivedResult> {
-    await this.connect()
     if (!isMethodOf(method, this.revision))
       throw new McpError('invalid', `Revision ${this.revision} has no method ${method}`)
+    return this.#inSession(() => this.#exchange(method, params, options), options.signal)
+  }
+
+  /** Sends in the session; again, in a new one, if the gateway no longer knows it: then it has taken nothing. */
+  async #inSession<Answer>(send: () => Promise<Answer>, signal?: AbortSignal): Promise<Answer> {
+    const session = this.connect()
+    await untilAborted(session, signal)
     try {
-      return await this.#exchange(method, params, options)
+      return await send()
     } catch (error) {
-      // The gateway has not taken the request: it does not know the session, which ended while the page was idle.
       if (!(error instanceof McpError) || error.reason !== 'session-lost') throw error
-      this.#ready = undefined
-      await this.connect()
-      return this.#exchange(method, params, options)
+      if (this.#ready === session) this.#ready = undefined // else another message has opened the next one
+      await untilAborted(this.connect(), signal)
+      return send()
     }
   }
 
@@ -108,17 +120,25 @@ export class LegacyClient implements McpClient {
       options.onWire?.({ direction: 'sent', at: Date.now(), text: JSON.stringify(notice) })
       this.#post(notice).catch(() => {}) // the call has ended for this client
     }
+    const ended = new AbortController()
     options.signal?.addEventListener('abort', cancel, { once: true })
     options.onWire?.({ direction: 'sent', at: Date.now(), text })
     this.#transport
-      ?.send(text, requestHeaders({ revision, method, params }), id)
+      ?.send(text, requestHeaders({ revision, method, params }), { id, ended: ended.signal })
       .catch((error: unknown) => this.#pending.fail(id, asMcpError(error)))
-    return answer.finally(() => options.signal?.removeEventListener('abort', cancel))
+    return answer.finally(() => {
+      ended.abort()
+      options.signal?.removeEventListener('abort', cancel)
+    })
   }
 
   async #post(message: JsonObject): Promise<void> {
     const headers = requestHeaders({ revision: this.revision, method: '', params: {} })
     await this.#transport?.send(stringifyExact(message), headers)
+  }
+
+  async notify(method: string): Promise<void> {
+    await this.#inSession(() => this.#post({ jsonrpc: '2.0', method }))
   }
 
   async watch(uri: string, isOn: boolean): Promise<void> {

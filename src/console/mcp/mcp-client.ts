@@ -52,6 +52,8 @@ export interface McpRequestOptions {
   readonly onLog?: ((message: LogMessage) => void) | undefined
   readonly onQuestion?: AnswerQuestion | undefined
   readonly onWire?: ((line: WireLine) => void) | undefined
+  /** Gets what asks the gateway whether a call still waits for its answers; returns what ends that. */
+  readonly onWaiting?: ((check: () => void) => () => void) | undefined
 }
 
 /** The result of a request, with the text of the message that brought it. */
@@ -77,6 +79,8 @@ export interface McpClient {
   readonly revision: Revision
   connect(): Promise<ServerAbout>
   request(method: string, params: JsonObject, options?: McpRequestOptions): Promise<ReceivedResult>
+  /** Sends a notification of sessions; 2026-07-28 has none from clients. */
+  notify(method: string): Promise<void>
   /** Begins or ends to watch a resource. */
   watch(uri: string, isOn: boolean): Promise<void>
   close(): void
@@ -87,6 +91,7 @@ export interface McpEndpoint {
   readonly url: string // of Streamable HTTP; HTTP+SSE adds /sse
   readonly version: string // of the console
   readonly capabilities: JsonObject // that the client declares
+  readonly logLevel?: string | undefined // of the messages that servers send; undefined: debug
   readonly token: () => Promise<string | undefined>
   /** Called when the gateway has refused the token: it may have expired. */
   readonly onUnauthorized: () => void

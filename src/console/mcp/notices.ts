@@ -7,6 +7,7 @@ export const NOTICE = {
   cancelled: 'notifications/cancelled',
   progress: 'notifications/progress',
   message: 'notifications/message',
+  rootsChanged: 'notifications/roots/list_changed',
   updated: 'notifications/resources/updated',
   acknowledged: 'notifications/subscriptions/acknowledged',
 } as const

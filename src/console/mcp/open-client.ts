@@ -1,3 +1,4 @@
+import { META } from '../../protocol/meta.ts'
 import { isModern, OLDEST, type Revision } from '../../protocol/revisions.ts'
 import { ChannelTransport } from './channel-transport.ts'
 import { LegacyClient } from './legacy-client.ts'
@@ -22,21 +23,34 @@ const MOST_ITEMS = 100_000
 
 type SendRequest = (method: string, params: JsonObject) => Promise<ReceivedResult>
 
+/** Items of a list, and the server of each at the same place, where the gateway has said it. */
+interface ListedItems {
+  readonly items: readonly JsonObject[]
+  readonly servers: readonly (string | undefined)[]
+}
+
 /** One page of a list; `next` is the cursor of the following one. */
 export const fetchPage = async (
   send: SendRequest,
   method: string,
   member: string,
   cursor: string | undefined,
-): Promise<{
-  readonly items: readonly JsonObject[]
-  readonly meta: JsonObject | undefined
-  readonly next: string | undefined
-}> => {
+): Promise<
+  ListedItems & {
+    readonly meta: JsonObject | undefined
+    readonly next: string | undefined
+  }
+> => {
   const { result } = await send(method, cursor === undefined ? {} : { cursor })
   const { [member]: list, nextCursor, _meta: meta } = result
+  const named = isObject(meta) ? meta[META.servers] : undefined
+  const listed = (Array.isArray(list) ? list : []).flatMap((item: unknown, at) => {
+    const server: unknown = Array.isArray(named) ? named[at] : undefined
+    return isObject(item) ? [{ item, server: typeof server === 'string' ? server : undefined }] : []
+  })
   return {
-    items: Array.isArray(list) ? list.filter(isObject) : [],
+    items: listed.map(({ item }) => item),
+    servers: listed.map(({ server }) => server),
     meta: isObject(meta) ? meta : undefined,
     next: typeof nextCursor === 'string' && nextCursor !== cursor ? nextCursor : undefined,
   }
@@ -47,22 +61,25 @@ export const fetchAll = async (
   send: SendRequest,
   method: string,
   member: string,
-  onPage: (items: readonly JsonObject[]) => void,
-): Promise<{
-  readonly items: readonly JsonObject[]
-  readonly meta: JsonObject | undefined
-  readonly isCut: boolean
-}> => {
+  onPage: (items: readonly JsonObject[], servers: ListedItems['servers']) => void,
+): Promise<
+  ListedItems & {
+    readonly meta: JsonObject | undefined
+    readonly isCut: boolean
+  }
+> => {
   const items: JsonObject[] = []
+  const servers: (string | undefined)[] = []
   let cursor: string | undefined
   let meta: JsonObject | undefined
   for (let page = 0; page < MOST_PAGES && items.length < MOST_ITEMS; page++) {
     const read = await fetchPage(send, method, member, cursor)
     items.push(...read.items)
+    servers.push(...read.servers)
     meta = read.meta ?? meta
     cursor = read.next
-    if (cursor === undefined) return { items, meta, isCut: false }
-    onPage([...items])
+    if (cursor === undefined) return { items, servers, meta, isCut: false }
+    onPage([...items], [...servers])
   }
-  return { items, meta, isCut: true }
+  return { items, servers, meta, isCut: true }
 }

@@ -5,14 +5,24 @@ export interface SseEvent {
   readonly id: string | undefined
 }
 
+/** Where to go on after a stream has ended. */
+export interface StreamPosition {
+  lastId?: string // of the last event that was read completely
+  retryMs?: number // how long the server asks its client to wait
+}
+
 /** Reads events from pieces of text, wherever these are cut. Comments and events without data are left out. */
-export const createSseParser = (onEvent: (event: SseEvent) => void): ((piece: string) => void) => {
+export const createSseParser = (
+  onEvent: (event: SseEvent) => void,
+  position: StreamPosition = {},
+): ((piece: string) => void) => {
   let line: string[] = [] // pieces of the line that has no end yet: joined once, so that a long line stays cheap
   let isAfterReturn = false
   let [event, id] = ['', undefined as string | undefined]
   let data: string[] = []
 
   const finish = (): void => {
+    if (id !== undefined) position.lastId = id
     if (data.length > 0) onEvent({ event: event || 'message', data: data.join('\n'), id })
     event = ''
     data = []
@@ -25,6 +35,7 @@ export const createSseParser = (onEvent: (event: SseEvent) => void): ((piece: st
     const value = rest.startsWith(' ') ? rest.slice(1) : rest
     if (field === 'data') data.push(value)
     else if (field === 'event') event = value
+    else if (field === 'retry' && /^\d{1,9}$/.test(value)) position.retryMs = Number(value)
     else if (field === 'id' && !value.includes('\0')) id = value
   }
 

@@ -7,7 +7,15 @@ import { XSS_PAYLOADS } from '../../support/xss-corpus.ts'
 const CALL = 'Control+Enter'
 
 /** An app that uses its call, and tries everything that it must not be able to do. */
-const APP = `<!doctype html><style>body { margin: 8px }</style><pre id="log"></pre><button id="more">More</button><button id="hostile">Hostile</button><button id="leave">Leave</button><script>
+const APP = `<!doctype html><style>body { margin: 8px }</style><script>
+try {
+  document.write('<iframe id="pieces" src')
+  document.write("doc=\\"<script>parent.postMessage('peer ' + typeof RTCPeerConnection, '*')<\\/script>\\"></iframe>")
+} catch {}
+Error.prepareStackTrace = (_error, calls) => calls.map(call => call.getFunction())
+const callers = [new Error().stack].flat().filter(caller => caller?.name)
+delete Error.prepareStackTrace
+</script><pre id="log"></pre><button id="more">More</button><button id="hostile">Hostile</button><button id="leave">Leave</button><script>
 const show = text => { document.getElementById('log').textContent += text + '\\n' }
 const attempt = async (name, work) => show(name + ': ' + await Promise.resolve().then(work).then(() => 'DONE', () => 'refused'))
 let last = 0
@@ -26,6 +34,59 @@ document.getElementById('more').onclick = async () => {
   const answer = await ask('tools/call', { name: 'other', arguments: { n: 1 } })
   show('called ' + (answer.content?.[0].text ?? answer.message))
 }
+const INNER = "<scr" + "ipt>parent.postMessage('peer ' + typeof RTCPeerConnection, '*')</scr" + "ipt>"
+const DOC = 'src' + 'doc'
+const TAG = '<iframe SRC' + 'DOC="' + INNER.replaceAll('"', '&quot;') + '"></iframe>'
+const inBody = frame => document.body.appendChild(frame)
+const NESTED = {
+  property: () => inBody(Object.assign(document.createElement('iframe'), { [DOC]: INNER })),
+  attribute: () => {
+    const frame = document.createElement('iframe')
+    frame.setAttributeNS(null, DOC, INNER)
+    return inBody(frame)
+  },
+  markup: () => {
+    const box = document.createElement('div')
+    box.innerHTML = TAG
+    return inBody(box.firstChild)
+  },
+  parser: () => inBody(document.adoptNode(new DOMParser().parseFromString(TAG, 'text/html').body.firstChild)),
+  transform: () => {
+    const sheet = '<x:stylesheet version="1.0" xmlns:x="http://www.w3.org/1999/XSL/Transform"><x:template match="/"><iframe>' +
+      '<x:attribute name="{concat(&quot;src&quot;, &quot;doc&quot;)}">' + INNER.replaceAll('<', '&lt;') + '</x:attribute></iframe></x:template></x:stylesheet>'
+    const processor = new XSLTProcessor()
+    const parsed = new DOMParser().parseFromString(sheet, 'text/xml')
+    processor.importStylesheet(parsed)
+    return inBody(processor.transformToFragment(parsed, document).firstChild)
+  },
+  pieces: () => inBody(document.getElementById('pieces')),
+  entity: () => {
+    const frame = '<iframe xmlns="http://www.w3.org/1999/xhtml" src&#100;oc="' + INNER.replaceAll('<', '&#38;lt;') + '"/>'
+    const parsed = new DOMParser().parseFromString("<!DOCTYPE x [<!ENTITY a '" + frame.replaceAll("'", '&#39;') + "'>]><x>&a;</x>", 'text/xml')
+    return inBody(document.adoptNode(parsed.querySelector('iframe')))
+  },
+  methods: () => {
+    const saved = [String.prototype, RegExp.prototype, Array.prototype].map(of => [of, Object.getOwnPropertyDescriptors(of)])
+    const box = document.createElement('div')
+    try {
+      String.prototype.replace = String.prototype.slice = function () { return String(this) }
+      RegExp.prototype[Symbol.replace] = (regexp, text) => text
+      RegExp.prototype.exec = () => null
+      RegExp.prototype.test = () => false
+      box.innerHTML = TAG
+    } finally {
+      for (const [of, members] of saved) Object.defineProperties(of, members)
+    }
+    return inBody(box.firstChild)
+  },
+}
+/** Whether a frame in the app has what connects to other machines. */
+const usesPeer = nest => new Promise((done, fail) => {
+  addEventListener('message', ({ data }) => data === 'peer function' && done())
+  const frame = nest()
+  frame.onload = () => setTimeout(fail, 50) // after its message
+  setTimeout(fail, 1000)
+})
 ;(async () => {
   const { hostInfo } = await ask('ui/initialize', { protocolVersion: '2026-01-26', appInfo: {}, appCapabilities: {} })
   show('host ' + hostInfo.name)
@@ -38,6 +99,9 @@ document.getElementById('more').onclick = async () => {
   await attempt('eval', () => eval('1'))
   await attempt('popup', () => { if (!open('https://attacker.example/')) throw 0 })
   await attempt('top', () => { top.location = 'https://attacker.example/' })
+  await attempt('peer', () => { new RTCPeerConnection({ iceServers: [{ urls: 'stun:127.0.0.1:9' }] }) })
+  await attempt('functions of the page', () => { if (callers.length === 0) throw 0 })
+  for (const [name, nest] of Object.entries(NESTED)) await attempt('peer in a frame by ' + name, () => usesPeer(nest))
   show('link ' + (await ask('ui/open-link', { url: 'https://attacker.example/' })).code)
   parent.postMessage({ frame: 'ready' }, '*')
   parent.postMessage({ jsonrpc: '2.0', method: 'ui/notifications/size-changed', params: { height: 300 } }, '*')
@@ -144,6 +208,7 @@ describeConsole(
       expect(policy).toMatch(/^sandbox allow-scripts; default-src 'none'/)
       expect(policy).not.toContain('allow-same-origin')
       expect(policy).toContain("frame-ancestors 'self'")
+      expect(response.headers.get('x-dns-prefetch-control')).toBe('off')
       const page = await site.openConsole('overview')
       await page.goto(`${site.origin}/console/app`)
       expect(await page.evaluate('origin')).toBe('null')

@@ -31,6 +31,7 @@ const echo = (revision: Revision, more: Partial<CopiedRequest> = {}): CopiedRequ
   needsToken: false,
   version: '1',
   capabilities: capabilitiesOf(DEFAULT_SETTINGS),
+  logLevel: 'debug',
   ...more,
 })
 
@@ -63,6 +64,8 @@ describe.each(REVISIONS)('copied as %s', revision => {
       '--revision',
       revision,
       ...(isOldest ? ['--transport', 'sse'] : []),
+      '--log-level',
+      'debug',
       '',
     ])
   })
@@ -71,6 +74,33 @@ describe.each(REVISIONS)('copied as %s', revision => {
     const command = cliCommand(echo(revision)).replace(/^dragoman/, `${process.execPath} dist/main.js`)
     expect(await shell(command)).toContain(`Echo: it's "$HOME"`)
   })
+})
+
+describe('the chosen level of messages', () => {
+  test('is that of the call: in _meta, in a message of the session, or as a flag', () => {
+    const modern = echo('2026-07-28', { logLevel: 'error' })
+    for (const text of [jsonRpcText(modern), curlCommand(modern)])
+      expect(text).toMatch(/"io.modelcontextprotocol\/logLevel": ?"error"/)
+    const session = curlCommand(echo('2025-11-25', { logLevel: 'error' }))
+    expect(session).toContain('"method":"logging/setLevel","params":{"level":"error"}')
+    expect(cliCommand(modern)).toContain('--log-level error')
+  })
+
+  test.each(['2025-11-25', '2026-07-28'] as const)('decides what curl hears as %s', async revision => {
+    const params = { name: 'test_tool_with_logging', arguments: {} }
+    const heard = async (logLevel: string): Promise<string> => shell(curlCommand(echo(revision, { params, logLevel })))
+    expect(await heard('debug')).toContain('notifications/message')
+    expect(await heard('error')).not.toContain('notifications/message')
+  })
+})
+
+test('the dragoman command says what it does not send', async () => {
+  const params = { name: 'example-echo', arguments: { message: 'hi' }, _meta: { 'a/b': 1 } }
+  const command = cliCommand(echo('2026-07-28', { params }))
+  expect(command).toMatch(/^# The command does not send _meta\.\ndragoman call /)
+  expect(await shell(command.replace(/^dragoman/m, `${process.execPath} dist/main.js`))).toContain('Echo: hi')
+  const read = { method: 'resources/read', params: { uri: 'test://x' }, logLevel: 'error' }
+  expect(cliCommand(echo('2026-07-28', read))).toMatch(/^# The command does not send the log level error\.\n/)
 })
 
 describe('code', () => {

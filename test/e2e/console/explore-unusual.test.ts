@@ -77,6 +77,26 @@ const TOOLS: readonly ExhibitTool[] = [
     },
   },
   {
+    definition: {
+      name: 'hostile',
+      description: '>'.repeat(20_000),
+      inputSchema: {
+        type: 'object',
+        properties: { word: { type: 'string', pattern: '^(?:a?){40}a{40}$', default: `${'a'.repeat(39)}b` } },
+      },
+    },
+    run: {
+      content: [
+        { type: 'text', text: `# Quotes\n\n${'>'.repeat(20_000)}` },
+        { type: 'text', text: `# Emphasis\n\n${'*a_'.repeat(30_000)}` },
+        {
+          type: 'text',
+          text: `[${Array.from({ length: 2 }, () => `{"deep":${'['.repeat(9000)}${']'.repeat(9000)}}`)}]`,
+        },
+      ],
+    },
+  },
+  {
     definition: { name: 'declared', inputSchema: { type: 'object' } },
     run: ({ arrived, answer }) => {
       const meta = arrived.body.params?._meta as Record<string, unknown>
@@ -112,12 +132,12 @@ describeConsole(
   site => {
     test('10,000 tools are listed, searched and walked through without a wait', async () => {
       const page = await site.openConsole('explore/many/tools')
-      await page.getByRole('tab', { name: /^Tools 10K$/ }).waitFor()
+      await page.getByRole('tab', { name: /^Tools 10k$/ }).waitFor()
       const walk = async () => {
         for (let step = 0; step < 10; step++) await page.keyboard.press('j')
         await page.keyboard.press('/')
         await page.keyboard.type('thing 99')
-        await page.getByText(/\d+ of 10K/).waitFor()
+        await page.getByText(/\d+ of 10k/).waitFor()
         await page.keyboard.press('ArrowDown')
         await page.keyboard.press('End')
         await page.getByRole('heading', { name: 'tool_9999' }).waitFor()
@@ -130,7 +150,7 @@ describeConsole(
     test('a list is read page by page if the user wants it', async () => {
       const page = await site.openConsole('explore/many/tools')
       const tab = (count: string) => page.getByRole('tab', { name: `Tools ${count}`, exact: true }).waitFor()
-      await tab('10K')
+      await tab('10k')
       await page.getByRole('button', { name: 'What the client declares' }).click()
       await page.keyboard.press('Escape')
       expect(await page.locator('dialog').count()).toBe(0)
@@ -144,7 +164,7 @@ describeConsole(
       await page.getByRole('button', { name: 'What the client declares (changed)' }).click()
       await page.getByRole('button', { name: 'Defaults' }).click()
       await page.getByRole('button', { name: 'Use' }).click()
-      await tab('10K')
+      await tab('10k')
       await page.getByRole('button', { name: 'Next page' }).waitFor({ state: 'detached' })
     })
 
@@ -252,6 +272,54 @@ describeConsole(
         when: '2026-02-28',
         note: null,
       })
+    })
+
+    test('the log level and _meta of calls are chosen; sessions are pinged and told of changed roots', async () => {
+      const page = await site.openConsole('explore/odd/tools/declared?revision=2026-07-28')
+      const choose = async (): Promise<void> => {
+        await page.getByRole('button', { name: /^What the client declares/ }).click()
+        await page.getByLabel('Log level').selectOption('error')
+        await page.getByLabel('_meta of calls as JSON').fill('{"example.com/tenant": "blue"}')
+        await page.getByRole('button', { name: 'Use', exact: true }).click()
+      }
+      await choose()
+      await page.getByRole('button', { name: /^Call/ }).waitFor()
+      await page.keyboard.press(CALL)
+      await page
+        .locator('.result')
+        .getByText(/^declares/)
+        .waitFor()
+      expect(server.arrivals.at(-1)?.body.params?._meta).toMatchObject({
+        'example.com/tenant': 'blue',
+        'io.modelcontextprotocol/logLevel': 'error',
+      })
+      await page.getByRole('tab', { name: 'Server' }).click()
+      await page.getByRole('button', { name: 'Ping' }).click()
+      await page.getByText(/^server\/discover answered in/).waitFor()
+
+      const sent: string[] = []
+      page.on('request', request => void sent.push(request.postData() ?? ''))
+      await page.getByLabel('Revision of the client').selectOption('2025-11-25')
+      await page.getByRole('button', { name: 'Announce the change' }).waitFor()
+      await page.getByRole('button', { name: 'Ping' }).click()
+      await page.getByText(/^ping answered in/).waitFor()
+      await page.getByRole('button', { name: 'Add root' }).click()
+      await page.getByLabel('URI of root 2').fill('file:///srv')
+      await page.getByRole('button', { name: 'Announce the change' }).click()
+      await page.getByText('The server was told that the roots have changed').waitFor()
+      expect(sent.some(text => text.includes('"notifications/roots/list_changed"'))).toBe(true)
+      expect(await axe(page)).toEqual([])
+    })
+
+    test('texts and patterns that take for ever leave the page alive', async () => {
+      const page = await site.openConsole('explore/odd/tools/hostile')
+      await page.getByRole('button', { name: /^Call/ }).waitFor()
+      await page.getByLabel('word').pressSequentially('c')
+      await page.keyboard.press(CALL)
+      await page.locator('.result').getByText('*a_*a_').waitFor()
+      await page.locator('.result').getByText('>>>>').waitFor()
+      await page.locator('.result').getByText('"deep"').waitFor()
+      await page.getByLabel('word').fill('still here')
     })
 
     test('lists of objects are tables that can be sorted, Markdown can be plain text', async () => {

@@ -124,6 +124,7 @@ const TOOLS: readonly ExhibitTool[] = [
 const server = await scriptedServer(
   exhibit({
     title: ALL,
+    info: { name: ALL, version: ALL, description: ALL, websiteUrl: ALL },
     instructions: ALL,
     tools: TOOLS,
     prompts: XSS_PAYLOADS.map((title, at) => ({

@@ -175,6 +175,87 @@ describeConsole('Explore', site => {
     await resultOf(page).getByText('action=accept').waitFor()
   })
 
+  describe('keys in the answer to a question', () => {
+    const ask = async (path: string, message?: string): Promise<Page> => {
+      const page = await site.openConsole(path)
+      if (message !== undefined) await field(page, 'message').fill(message)
+      await callTool(page)
+      await page.getByRole('region', { name: 'The server asks' }).first().waitFor()
+      return page
+    }
+    const callsTab = (page: Page, count: number) => page.getByRole('tab', { name: `Calls ${count}`, exact: true })
+
+    test('Ctrl+Enter accepts it, and calls nothing again', async () => {
+      const page = await ask(toolPath('test_elicitation'), 'Who are you?')
+      await field(page, 'username').fill('ann')
+      await page.keyboard.press(CALL)
+      await page.getByRole('region', { name: 'The server asks you' }).getByText('Required').waitFor()
+      await field(page, 'email').fill('ann@example.com')
+      await page.keyboard.press(CALL)
+      await resultOf(page).getByText('action=accept, content={"username":"ann","email":"ann@example.com"}').waitFor()
+      await callsTab(page, 1).waitFor()
+    })
+
+    test('Esc leaves the field; the call and the answer stay, also while another call is shown', async () => {
+      const page = await ask(toolPath('test_elicitation'), 'Who are you?')
+      await field(page, 'username').fill('ann')
+      await page.keyboard.press('Escape')
+      expect(await field(page, 'username').inputValue()).toBe('ann')
+      expect(await page.evaluate('document.activeElement.matches("input")')).toBe(false)
+      await page.locator('.call-head').getByText('Waits for your answer').waitFor()
+      await page.keyboard.press('Escape') // closes the details
+      await page.locator('.item-detail').waitFor({ state: 'detached' })
+      await page.getByRole('link', { name: 'Answer' }).click()
+      expect(await field(page, 'username').inputValue()).toBe('ann')
+      await page.goto(`${site.origin}/#/${toolPath('test_elicitation')}`)
+      await page.getByRole('button', { name: /^Call again/ }).click()
+      await callsTab(page, 2).waitFor()
+      await page.getByRole('link', { name: 'Answer' }).first().click()
+      expect(await field(page, 'username').inputValue()).toBe('ann')
+      await field(page, 'email').fill('ann@example.com')
+      await page.keyboard.press(CALL)
+      await resultOf(page).getByText('action=accept, content={"username":"ann"').waitFor()
+    })
+
+    test('it sends a sampling and the roots, too; on a button it calls nothing', async () => {
+      const page = await site.openConsole(toolPath('test_sampling'))
+      await field(page, 'prompt').fill('What is the capital of France?')
+      await page.keyboard.press(CALL)
+      await page.getByLabel('Answer of the model').fill('Paris')
+      await page.keyboard.press(CALL)
+      await resultOf(page).getByText('LLM response: Paris').waitFor()
+      await page.goto(`${site.origin}/#/${toolPath('test_input_required_result_list_roots')}`)
+      await callTool(page)
+      await page.getByLabel('URI of root 1').fill('file:///work')
+      await page.keyboard.press(CALL)
+      await resultOf(page).getByText('Roots: file:///work').waitFor()
+      await page.goto(`${site.origin}/#/${toolPath('test_elicitation')}`)
+      await field(page, 'message').fill('Well?')
+      await page.keyboard.press(CALL)
+      await page.getByRole('button', { name: 'Decline' }).press(CALL)
+      await callsTab(page, 3).waitFor()
+      await page.getByRole('button', { name: 'Decline' }).click()
+      await resultOf(page).getByText('action=decline').waitFor()
+      await callsTab(page, 3).waitFor()
+    })
+
+    test('keys of the page do nothing behind a dialog or a menu', async () => {
+      const page = await ask(toolPath('test_elicitation'), 'Who are you?')
+      for (const key of [CALL, 'Escape']) {
+        await page.getByRole('button', { name: /^What the client declares/ }).click()
+        await page.getByRole('dialog').waitFor()
+        await page.keyboard.press(key) // is a key of the dialog, too
+        await page.getByRole('dialog').waitFor({ state: 'detached' })
+      }
+      await page.getByRole('button', { name: 'Copy as' }).click()
+      await page.getByRole('menuitem', { name: 'curl' }).waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByRole('menuitem', { name: 'curl' }).waitFor({ state: 'hidden' })
+      await page.locator('.call-head').getByText('Waits for your answer').waitFor()
+      await callsTab(page, 1).waitFor()
+    })
+  })
+
   test('a question that waits is announced on other views', async () => {
     const page = await site.openConsole(toolPath('test_elicitation'))
     await field(page, 'message').fill('Still there?')
@@ -263,7 +344,7 @@ describeConsole('Explore', site => {
     await resultOf(page).getByText('Here for now').waitFor()
     const other = await site.openConsole(toolPath('test_trigger_tool_change'))
     await callTool(other)
-    await page.getByText('demo no longer lists test_changing_tool').waitFor()
+    await page.getByText('“demo” no longer lists “test_changing_tool”').waitFor()
     await resultOf(page).getByText('Here for now').waitFor()
   })
 

@@ -16,12 +16,18 @@ afterEach(() => {
   for (const client of clients.splice(0)) client.close()
 })
 
-const connect = (revision: Revision, heard: Partial<McpClientEvents> = {}): McpClient => {
+const connect = (
+  revision: Revision,
+  heard: Partial<McpClientEvents> = {},
+  token: () => Promise<string | undefined> = () => Promise.resolve(undefined),
+  logLevel?: string,
+): McpClient => {
   const endpoint = {
     url: `${gateway.url}/default`,
     version: '1',
     capabilities: capabilitiesOf(DEFAULT_SETTINGS),
-    token: () => Promise.resolve(undefined),
+    token,
+    logLevel,
     onUnauthorized: () => {},
   }
   const events: McpClientEvents = {
@@ -111,6 +117,41 @@ describe.each(REVISIONS)('the client of the console as %s', revision => {
     await client.request('tools/call', call('test_trigger_tool_change'))
   })
 
+  test('gets the answer of a call whose stream the gateway closes meanwhile', async () => {
+    const done = await connect(revision).request('tools/call', call('test_reconnection'))
+    expect(textOf(done)).toBe('Reconnection test completed successfully')
+  })
+
+  test('a request that was cancelled before is not sent', async () => {
+    const onWire = vi.fn()
+    const asked = connect(revision).request('tools/list', {}, { signal: AbortSignal.abort(), onWire })
+    await expect(asked).rejects.toMatchObject({ reason: 'cancelled' })
+    expect(onWire).not.toHaveBeenCalled()
+  })
+
+  test('cancels while it still connects', async () => {
+    const abort = new AbortController()
+    const onWire = vi.fn()
+    const asked = connect(revision, {}, () => new Promise(() => {})).request(
+      'tools/list',
+      {},
+      { signal: abort.signal, onWire },
+    )
+    abort.abort()
+    await expect(asked).rejects.toMatchObject({ reason: 'cancelled' })
+    expect(onWire).not.toHaveBeenCalled()
+  })
+
+  test('chooses which log messages it gets, and tells sessions of changed roots', async () => {
+    const client = connect(revision, {}, undefined, 'error')
+    const onLog = vi.fn()
+    await client.request('tools/call', call('test_tool_with_logging'), { onLog })
+    expect(onLog).not.toHaveBeenCalled() // they are of level info
+    const told = client.notify('notifications/roots/list_changed')
+    if (revision === '2026-07-28') await expect(told).rejects.toMatchObject({ reason: 'invalid' })
+    else await told
+  })
+
   test('an error of the server keeps its code', async () => {
     await expect(connect(revision).request('resources/read', { uri: 'test://none' })).rejects.toMatchObject({
       reason: 'rpc',
@@ -128,20 +169,26 @@ test('as 2026-07-28, annotated arguments travel in headers, too', async () => {
   expect(textOf(await client.request('tools/call', params, { inputSchema }))).toBe('Region Zürich, level 3')
 })
 
-test('a session that the gateway has ended is replaced without an error', async () => {
+test('a session that the gateway has ended is replaced without an error, for requests and notifications', async () => {
   const client = connect('2025-11-25')
   await client.connect()
   const before = globalThis.fetch
-  const sessions = new Set<string>()
+  const sessions: string[] = []
   vi.spyOn(globalThis, 'fetch').mockImplementation((url, init) => {
     const id = new Headers(init?.headers).get('mcp-session-id')
-    if (id !== null) sessions.add(id)
+    if (id !== null && !sessions.includes(id)) sessions.push(id)
     return before(url, init)
   })
+  const endSession = async (): Promise<void> => {
+    const headers = { 'mcp-session-id': sessions.at(-1) ?? '' }
+    await before(`${gateway.url}/default`, { method: 'DELETE', headers })
+  }
   await client.request('tools/list', {})
-  const [id = ''] = sessions
-  await before(`${gateway.url}/default`, { method: 'DELETE', headers: { 'mcp-session-id': id } })
+  await endSession()
   expect(textOf(await client.request('tools/call', call('example-ping')))).toBe('pong')
-  expect(sessions.size).toBe(2)
+  expect(sessions).toHaveLength(2)
+  await endSession()
+  await client.notify('notifications/roots/list_changed')
+  expect(sessions).toHaveLength(3)
   vi.restoreAllMocks()
 })

@@ -18,6 +18,10 @@ const PHASES = {
   cancelled: { state: 'off', label: 'Cancelled' },
 } as const
 
+/** Not while it asks: the user may have entered an answer. */
+export const isCancelledByEsc = (record: CallRecord | undefined): boolean =>
+  record?.state.value.phase === 'running' && record.state.value.questions.length === 0
+
 type CallTab = 'result' | 'raw' | 'messages' | 'log'
 
 /** A call: its progress, its questions, its result and all messages. */
@@ -36,7 +40,7 @@ export const CallView = ({ record }: { readonly record: CallRecord }) => {
         <span class="quiet">{record.revision}</span>
         <span class="call-space" />
         {phase === 'running' && record.kind !== 'outside' && (
-          <Button icon="stop" keys="Escape" onClick={record.cancel}>
+          <Button icon="stop" keys={isCancelledByEsc(record) ? 'Escape' : undefined} onClick={record.cancel}>
             Cancel
           </Button>
         )}

@@ -15,6 +15,7 @@ import type { ExploreKind } from './kinds.ts'
 /** A question that waits for the user. */
 export interface OpenQuestion {
   readonly id: string
+  readonly askedAt: number // Unix time in milliseconds
   readonly question: ServerQuestion
   readonly answer: (answer: QuestionAnswer) => void
 }
@@ -73,6 +74,7 @@ export const startCall = (call: NewCall): CallRecord => {
   const patch = createPatcher(state)
   const silence = watchSilence(abort, () => state.peek().questions.length > 0)
   remember(record)
+  use(client)
 
   call.client
     .request(call.method, call.params, {
@@ -88,6 +90,11 @@ export const startCall = (call: NewCall): CallRecord => {
       },
       onWire: line => patch(draft => bounded({ ...draft, wire: [...draft.wire, line] })),
       onQuestion: question => askUser(patch, question).finally(silence.restart),
+      onWaiting: check => {
+        const waiting = { target: call.target, check }
+        waitingCalls.add(waiting)
+        return () => waitingCalls.delete(waiting)
+      },
     })
     .then(
       result => patch(draft => ({ ...draft, phase: 'done', result, questions: [] })),
@@ -99,10 +106,42 @@ export const startCall = (call: NewCall): CallRecord => {
     )
     .finally(() => {
       silence.end()
+      leave(client)
       patch.flush(draft => ({ ...draft, endedAt: Date.now() }))
       forgetOld()
     })
   return record
+}
+
+const waitingCalls = new Set<{ readonly target: string; readonly check: () => void }>()
+
+/** Asks whether the calls of a target still wait: a server of it has changed, and with its process its questions end. */
+export const checkWaiting = (target: string): void => {
+  for (const waiting of [...waitingCalls]) if (waiting.target === target) waiting.check()
+}
+
+/** How many calls each client makes. */
+const inUse = new Map<McpClient, number>()
+const closing = new Set<McpClient>()
+
+const use = (client: McpClient): void => void inUse.set(client, (inUse.get(client) ?? 0) + 1)
+
+const leave = (client: McpClient): void => {
+  const rest = (inUse.get(client) ?? 1) - 1
+  if (rest > 0) return void inUse.set(client, rest)
+  inUse.delete(client)
+  if (closing.delete(client)) client.close()
+}
+
+/** Closes a client once its calls have ended: a question of one may still wait for the user. */
+export const closeWhenIdle = (client: McpClient): void => {
+  if (inUse.has(client)) closing.add(client)
+  else client.close()
+}
+
+/** The page is left: what calls ask is cancelled. */
+export const closeAllInUse = (): void => {
+  for (const client of inUse.keys()) client.close()
 }
 
 const asError = (error: unknown): McpError =>
@@ -176,8 +215,14 @@ const askUser = (patch: Patch, question: ServerQuestion): Promise<QuestionAnswer
       resolve(given)
     }
     question.withdrawn.addEventListener('abort', close, { once: true })
-    patch.flush(draft => ({ ...draft, questions: [...draft.questions, { id, question, answer }] }))
+    patch.flush(draft => ({ ...draft, questions: [...draft.questions, { id, askedAt: Date.now(), question, answer }] }))
   })
+
+/** Answers that the user gives no answer. A call whose question has no such answer is cancelled. */
+export const dismissQuestion = ({ question, answer }: OpenQuestion): void =>
+  question.method === 'elicitation/create'
+    ? answer({ kind: 'result', result: { action: 'cancel' } })
+    : answer({ kind: 'refuse', message: 'The user dismissed the question' })
 
 /** A question that belongs to no call gets a record of its own. */
 export const askOutside = (target: string, revision: Revision, question: ServerQuestion): Promise<QuestionAnswer> => {

@@ -6,11 +6,13 @@ import {
   DEFAULT_SETTINGS,
   type DeclarableId,
   EXTENSIONS,
+  LOG_LEVELS,
 } from '../../mcp/client-settings.ts'
 import { isObject, type JsonObject } from '../../mcp/messages.ts'
 import { Button } from '../../parts/button.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
-import { TextInputField } from '../../parts/field.tsx'
+import { Field, TextInputField } from '../../parts/field.tsx'
+import { Select } from '../../parts/select.tsx'
 
 export interface ClientDialogProps {
   readonly settings: ClientSettings
@@ -18,29 +20,36 @@ export interface ClientDialogProps {
   readonly onClose: () => void
 }
 
-/** Extensions as they were typed; undefined if they are no object of objects. */
-const readExtensions = (text: string): JsonObject | undefined => {
+/** An object as it was typed; undefined if it is none. */
+const readObject = (text: string): JsonObject | undefined => {
   if (text.trim() === '') return {}
   try {
     const value = parseExact(text)
-    return isObject(value) && Object.values(value).every(isObject) ? value : undefined
+    return isObject(value) ? value : undefined
   } catch {
     return undefined
   }
 }
 
-const textOf = (extensions: JsonObject): string =>
-  Object.keys(extensions).length === 0 ? '' : stringifyExact(extensions, '  ')
+/** Extensions as they were typed; undefined if they are no object of objects. */
+const readExtensions = (text: string): JsonObject | undefined => {
+  const value = readObject(text)
+  return value && Object.values(value).every(isObject) ? value : undefined
+}
+
+const textOf = (object: JsonObject): string => (Object.keys(object).length === 0 ? '' : stringifyExact(object, '  '))
 
 /** Chooses what the client of the page declares to servers, and how it reads lists. */
 export const ClientDialog = ({ settings, onChange, onClose }: ClientDialogProps) => {
   const [declared, setDeclared] = useState<readonly DeclarableId[]>(settings.declared)
   const [text, setText] = useState(textOf(settings.extensions))
   const [isPaged, setPaged] = useState(settings.isPaged)
-  const extensions = readExtensions(text)
+  const [logLevel, setLogLevel] = useState(settings.logLevel)
+  const [metaText, setMetaText] = useState(textOf(settings.meta))
+  const [extensions, meta] = [readExtensions(text), readObject(metaText)]
   const submit = (): void => {
-    if (!extensions) return
-    onChange({ declared, extensions, isPaged })
+    if (!extensions || !meta) return
+    onChange({ declared, extensions, isPaged, logLevel, meta })
     onClose()
   }
   const toggle = (id: DeclarableId, isOn: boolean): void =>
@@ -53,6 +62,8 @@ export const ClientDialog = ({ settings, onChange, onClose }: ClientDialogProps)
     setDeclared(DEFAULT_SETTINGS.declared)
     setText('')
     setPaged(false)
+    setLogLevel(DEFAULT_SETTINGS.logLevel)
+    setMetaText('')
   }
   return (
     <Dialog
@@ -64,13 +75,15 @@ export const ClientDialog = ({ settings, onChange, onClose }: ClientDialogProps)
         <>
           <Button onClick={reset}>Defaults</Button>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind="primary" disabled={!extensions}>
+          <Button type="submit" kind="primary" disabled={!extensions || !meta}>
             Use
           </Button>
         </>
       }
     >
-      <p class="quiet">Servers offer and ask only what a client declares. A change connects again.</p>
+      <p class="quiet">
+        Servers offer and ask only what a client declares. A change of that, or of the log level, connects again.
+      </p>
       <fieldset class="client-choices">
         <legend>It can be asked for</legend>
         {DECLARABLE.map(({ id, label }) => (
@@ -96,6 +109,24 @@ export const ClientDialog = ({ settings, onChange, onClose }: ClientDialogProps)
         rows={4}
         value={text}
         onValue={setText}
+      />
+      <Field label="Log level" hint="Servers send messages of this severity and above">
+        {control => (
+          <Select
+            {...control}
+            value={logLevel}
+            options={LOG_LEVELS.map(level => ({ value: level, label: level }))}
+            onChange={setLogLevel}
+          />
+        )}
+      </Field>
+      <TextInputField
+        label="_meta of calls as JSON"
+        hint="Further members, such as a trace; the protocol's own ones are set by the client"
+        error={meta ? undefined : 'Expected an object, such as {"example.com/tenant": "blue"}'}
+        rows={3}
+        value={metaText}
+        onValue={setMetaText}
       />
       <fieldset class="client-choices">
         <legend>Lists</legend>

@@ -7,7 +7,9 @@ import type { AnswerQuestion, ChangedList, LogMessage, McpClient, ServerAbout } 
 import { isObject, type JsonObject, McpError } from '../../mcp/messages.ts'
 import { createMcpClient, fetchAll, fetchPage } from '../../mcp/open-client.ts'
 import { loadSession, mcpToken, session } from '../../session.ts'
+import { closeAllInUse, closeWhenIdle } from './calls.ts'
 import { type ExploreItem, type ExploreKind, KIND_INFO, KINDS, readItem } from './kinds.ts'
+import { isOneServer } from './targets.ts'
 
 export interface ItemList {
   readonly state: 'none' | 'loading' | 'ready' | 'failed' // none: the server does not have this kind
@@ -62,7 +64,7 @@ export const connectTo = (target: string, revision: Revision, onQuestion: Answer
   const before = connection.peek()
   const isSame = before?.target === target && before.revision === revision && isSameClient(before.settings, settings)
   if (isSame && before.state !== 'failed') return
-  before?.client.close()
+  if (before) closeWhenIdle(before.client)
   const isCurrent = (): boolean => connection.peek()?.client === client
   const client = createMcpClient(
     revision,
@@ -70,6 +72,7 @@ export const connectTo = (target: string, revision: Revision, onQuestion: Answer
       url: targetUrl(target),
       version: session.peek()?.version ?? '0',
       capabilities: capabilitiesOf(settings),
+      logLevel: settings.logLevel,
       token: mcpToken,
       onUnauthorized: () => void loadSession().catch(() => {}),
     },
@@ -129,12 +132,12 @@ export const loadList = async (kind: ExploreKind): Promise<void> => {
   try {
     const send = senderOf(client, kind)
     if (clientSettings.peek().isPaged) return set(await readPage(kind, send, []))
-    const { items, meta, isCut } = await fetchAll(send, method, member, part => {
+    const { items, servers, meta, isCut } = await fetchAll(send, method, member, (part, owners) => {
       if (had.state === 'ready' || Date.now() - shownAt < PAGE_MS) return
       shownAt = Date.now()
-      set({ state: 'loading', items: part.map(each => readItem(kind, each)) })
+      set({ state: 'loading', items: part.map((each, at) => readItem(kind, each, owners[at])) })
     })
-    const read = items.map(each => readItem(kind, each))
+    const read = items.map((each, at) => readItem(kind, each, servers[at]))
     set({ state: 'ready', items: read, note: noteOf(meta, isCut), leftOut: leftOutOf(meta) })
   } catch (error) {
     if (error instanceof McpError && error.reason === 'cancelled') return
@@ -165,10 +168,10 @@ const readPage = async (
   cursor?: string,
 ): Promise<ItemList> => {
   const { method, member } = KIND_INFO[kind]
-  const { items, meta, next } = await fetchPage(send, method, member, cursor)
+  const { items, servers, meta, next } = await fetchPage(send, method, member, cursor)
   return {
     state: 'ready',
-    items: [...before, ...items.map(each => readItem(kind, each))],
+    items: [...before, ...items.map((each, at) => readItem(kind, each, servers[at]))],
     note: noteOf(meta, false),
     leftOut: leftOutOf(meta),
     next,
@@ -183,8 +186,11 @@ export const showAllTools = (isOn: boolean): void => {
 
 /** Sends the requests for a list. */
 const senderOf = (client: McpClient, kind: ExploreKind): McpClient['request'] => {
-  const asked = kind === 'tools' ? { _meta: { [META.allTools]: showsAllTools.peek() } } : {}
-  return (name, params) => client.request(name, { ...params, ...asked })
+  const _meta = {
+    ...(kind === 'tools' && { [META.allTools]: showsAllTools.peek() }),
+    ...(!isOneServer(connection.peek()?.target) && { [META.servers]: true }),
+  }
+  return (name, params) => client.request(name, { ...params, ...(Object.keys(_meta).length > 0 && { _meta }) })
 }
 
 const leftOutOf = (meta: JsonObject | undefined): number | undefined => {
@@ -243,4 +249,7 @@ export const leaveConnection = (isBusy: () => boolean): void => {
   }, IDLE_MS)
 }
 
-addEventListener('pagehide', () => connection.peek()?.client.close())
+addEventListener('pagehide', () => {
+  connection.peek()?.client.close()
+  closeAllInUse()
+})

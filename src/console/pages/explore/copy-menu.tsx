@@ -26,8 +26,9 @@ const FORMS: readonly { readonly label: string; readonly write: (request: Copied
 export const CopyMenu = ({ request }: CopyMenuProps) => {
   const copy = (write: (request: CopiedRequest) => string, label: string): void => {
     const { needsToken = false, version = '0' } = session.peek() ?? {}
-    const capabilities = capabilitiesOf(clientSettings.peek())
-    copyText(write({ ...request(), needsToken, version, capabilities })).then(
+    const settings = clientSettings.peek()
+    const client = { version, capabilities: capabilitiesOf(settings), logLevel: settings.logLevel }
+    copyText(write({ ...request(), ...client, needsToken })).then(
       () => toast(`Copied as ${label}`, { kind: 'ok' }),
       (error: unknown) => toast(`Not copied: ${messageOf(error)}`, { kind: 'error' }),
     )

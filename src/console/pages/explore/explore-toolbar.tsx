@@ -7,14 +7,15 @@ import { Select } from '../../parts/select.tsx'
 import { silenceMs } from './calls.ts'
 import { ClientDialog } from './client-dialog.tsx'
 import { clientSettings, connection, reloadAll } from './connection.ts'
-import { targets } from './targets.ts'
+import { readChoices, targets } from './targets.ts'
 
 export interface ExploreToolbarProps {
   readonly target: string
+  readonly server: string | undefined // of the workspace, whose items alone are shown
   readonly revision: Revision
   readonly search: string
-  readonly count: { readonly shown: number; readonly total: number } | undefined
-  readonly onTarget: (target: string) => void
+  readonly count: { readonly shown: number; readonly total: number } | null
+  readonly onTarget: (target: string, server: string | undefined) => void
   readonly onRevision: (revision: Revision) => void
   readonly onSettings: (settings: ClientSettings) => void
   readonly onSearch: (search: string) => void
@@ -30,22 +31,26 @@ const LIMITS = [
 
 /** Chooses the target, the revision and the time limit; searches the list. */
 export const ExploreToolbar = (props: ExploreToolbarProps) => {
-  const { target, revision, search, count, onTarget, onRevision, onSettings, onSearch, onLeaveSearch } = props
+  const { target, server, revision, search, count, onTarget, onRevision, onSettings, onSearch, onLeaveSearch } = props
   const [isChoosing, setChoosing] = useState(false)
-  const isDefault = isSameClient(clientSettings.value, DEFAULT_SETTINGS) && !clientSettings.value.isPaged
-  const known = targets.value ?? []
-  const options = known.map(({ name, isServer, servers }) => ({
-    value: name,
-    label: isServer ? name : `${name} (${servers.length === 1 ? '1 server' : `${servers.length} servers`})`,
-  }))
-  const isUnknown = !known.some(({ name }) => name === target)
+  const { isPaged, meta } = clientSettings.value
+  const isSame = isSameClient(clientSettings.value, DEFAULT_SETTINGS)
+  const isDefault = isSame && !isPaged && Object.keys(meta).length === 0
+  const choices = readChoices(targets.value ?? [])
+  const chosen = choices.findIndex(each => each.target === target && each.server === server)
+  const gone = { value: '-1', label: `${server === undefined ? target : `${target} › ${server}`} (gone)` }
+  const options = choices.map(({ label }, at) => ({ value: String(at), label }))
+  const choose = (value: string): void => {
+    const choice = choices[Number(value)]
+    if (choice) onTarget(choice.target, choice.server)
+  }
   return (
     <>
       <Select
         label="Workspace or server"
-        value={target}
-        options={isUnknown ? [{ value: target, label: `${target} (gone)` }, ...options] : options}
-        onChange={onTarget}
+        value={String(chosen)}
+        options={chosen < 0 ? [gone, ...options] : options}
+        onChange={choose}
       />
       <Select
         label="Revision of the client"

@@ -13,13 +13,13 @@ import { ExploreNotices } from './explore-notices.tsx'
 import { ExploreToolbar } from './explore-toolbar.tsx'
 import { ExploreDetail } from './item-detail.tsx'
 import { ExploreList } from './item-list.tsx'
-import { type ExploreKind, type ExploreView, KIND_INFO, KINDS, searchItems, VIEWS } from './kinds.ts'
+import { type ExploreKind, type ExploreView, itemsOf, KIND_INFO, KINDS, searchItems, VIEWS } from './kinds.ts'
 import { ServerView } from './server-view.tsx'
 import { targets, targetsError, useTargets } from './targets.ts'
 
 const QUICK_MS = 800 // a selection that follows so soon replaces the last one in the history
 
-/** The page Explore: an MCP client of the gateway. Its address is `explore/<target>/<kind>/<name>?revision=`. */
+/** The page Explore: an MCP client of the gateway. Its address is `explore/<target>/<kind>/<name>?revision=&server=`. */
 export const ExplorePage = ({ path, query }: PageProps) => {
   useTargets()
   const [first] = targets.value ?? []
@@ -47,6 +47,7 @@ export const ExplorePage = ({ path, query }: PageProps) => {
       target={target}
       view={VIEWS.find(each => each === path[1]) ?? 'tools'}
       name={path[2]}
+      server={query.get('server') ?? undefined}
       revision={isRevision(given) ? given : MODERN}
     />
   )
@@ -56,12 +57,13 @@ interface TargetPageProps {
   readonly target: string
   readonly view: ExploreView
   readonly name: string | undefined
+  readonly server: string | undefined // only its items are shown
   readonly revision: Revision
 }
 
 const isKind = (view: ExploreView): view is ExploreKind => KINDS.some(kind => kind === view)
 
-const ExploreTargetPage = ({ target, view, name, revision }: TargetPageProps) => {
+const ExploreTargetPage = ({ target, view, name, server, revision }: TargetPageProps) => {
   const [search, setSearch] = useState('')
   const selectedAt = useRef(0)
   const page = useRef<HTMLDivElement>(null)
@@ -75,7 +77,11 @@ const ExploreTargetPage = ({ target, view, name, revision }: TargetPageProps) =>
   }
   useEffect(() => () => leaveConnection(isAnyRunning), [])
 
-  const query = revision === MODERN ? {} : { revision }
+  const queryOf = (next: { readonly revision: Revision; readonly server: string | undefined }) => ({
+    ...(next.revision !== MODERN && { revision: next.revision }),
+    ...(next.server !== undefined && { server: next.server }),
+  })
+  const query = queryOf({ revision, server })
   const go = (next: readonly string[], options?: { readonly replace: boolean }): void =>
     navigate(hrefTo('explore', next, query), options)
   const select = (next: string): void => {
@@ -84,7 +90,8 @@ const ExploreTargetPage = ({ target, view, name, revision }: TargetPageProps) =>
     selectedAt.current = now
   }
   const list = isKind(view) ? lists.value[view] : undefined
-  const shown = useMemo(() => (list ? searchItems(list.items, search) : []), [list, search])
+  const listed = useMemo(() => (list ? itemsOf(list.items, server) : []), [list, server])
+  const shown = useMemo(() => searchItems(listed, search), [listed, search])
   const record = view === 'calls' ? calls.value.find(({ id }) => String(id) === name) : undefined
   const shownCall = record ?? (isKind(view) && name !== undefined ? latestCall(target, view, name) : undefined)
   /** The first field of the details, or the button that sends. */
@@ -103,16 +110,25 @@ const ExploreTargetPage = ({ target, view, name, revision }: TargetPageProps) =>
       toolbar={
         <ExploreToolbar
           target={target}
+          server={server}
           revision={revision}
           search={search}
-          count={list && list.items.length > 0 ? { shown: shown.length, total: list.items.length } : undefined}
-          onTarget={next => go(isKind(view) || view === 'server' ? [next, view] : [next])}
+          count={listed.length > 0 ? { shown: shown.length, total: listed.length } : null}
+          onTarget={(next, only) =>
+            navigate(
+              hrefTo(
+                'explore',
+                isKind(view) || view === 'server' ? [next, view] : [next],
+                queryOf({ revision, server: only }),
+              ),
+            )
+          }
           onRevision={next =>
             navigate(
               hrefTo(
                 'explore',
                 [target, view, ...(name === undefined ? [] : [name])],
-                next === MODERN ? {} : { revision: next },
+                queryOf({ revision: next, server }),
               ),
             )
           }
@@ -130,7 +146,11 @@ const ExploreTargetPage = ({ target, view, name, revision }: TargetPageProps) =>
           value={view}
           onChange={next => go([target, next])}
           tabs={[
-            ...KINDS.map(kind => ({ id: kind, label: KIND_INFO[kind].title, count: lists.value[kind].items.length })),
+            ...KINDS.map(kind => ({
+              id: kind,
+              label: KIND_INFO[kind].title,
+              count: itemsOf(lists.value[kind].items, server).length,
+            })),
             { id: 'server' as const, label: 'Server' },
             { id: 'calls' as const, label: 'Calls', count: calls.value.length },
           ]}
@@ -179,13 +199,16 @@ const ExploreTargetPage = ({ target, view, name, revision }: TargetPageProps) =>
   )
 }
 
-const leaveField = ({ key, target }: KeyboardEvent): void => {
+/** The key does nothing else: it must not cancel a call whose question is being answered. */
+const leaveField = (event: KeyboardEvent): void => {
+  const { key, target } = event
   if (
     key !== 'Escape' ||
     !(target instanceof HTMLElement) ||
     !target.matches('.item-detail :is(input, textarea, select)')
   )
     return
+  event.preventDefault()
   target.blur()
   target.closest<HTMLElement>('.split-body')?.focus()
 }

@@ -47,8 +47,7 @@ export const ExploreDetail = ({ kind, name, target }: ExploreDetailProps) => {
     <>
       {!found && kept && state !== 'loading' && (
         <p class="explore-notice notice-problem" role="alert">
-          <Icon name="warning" />
-          {target} no longer lists {name}. What you entered is kept.
+          <Icon name="warning" />“{target}” no longer lists “{name}”. What you entered is kept.
         </p>
       )}
       <Content key={place} item={item} target={target} />

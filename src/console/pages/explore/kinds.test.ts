@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { readItem, searchItems } from './kinds.ts'
-import { readTargets } from './targets.ts'
+import { readChoices, readTargets } from './targets.ts'
 
 describe('items', () => {
   test('take what is text, and have a key in any case', () => {
@@ -41,5 +41,18 @@ test('a workspace with one server of its name is that server', () => {
     { name: 'all', isServer: false, servers: ['a', 'b'], problem: undefined },
     { name: 'b', isServer: true, servers: ['b'], problem: 'down: it has crashed' },
     { name: 'team', isServer: false, servers: ['a'], problem: undefined },
+  ])
+})
+
+test('a server without a workspace of its own is chosen within its workspaces', () => {
+  const target = (name: string, servers: readonly string[], isServer = false) => ({
+    ...{ name, servers, isServer, problem: undefined },
+  })
+  const known = [target('all', ['a', 'b']), target('b', ['b'], true), target('team', ['a'])]
+  expect(readChoices(known).map(({ target: name, server, label }) => [name, server, label])).toEqual([
+    ['all', undefined, 'all (2 servers)'],
+    ['all', 'a', 'all › a'],
+    ['b', undefined, 'b'],
+    ['team', undefined, 'team (1 server)'],
   ])
 })

@@ -52,6 +52,7 @@ export interface ExploreItem {
   readonly title: string | undefined
   readonly description: string | undefined
   readonly searched: string // lower case
+  readonly server: string | undefined // of a workspace of several, where the gateway has said it
   readonly definition: JsonObject
 }
 
@@ -61,7 +62,7 @@ export const textMember = (object: JsonObject, name: string): string | undefined
 }
 
 /** Reads an item as its server wrote it; what is no text is left out. */
-export const readItem = (kind: ExploreKind, definition: JsonObject): ExploreItem => {
+export const readItem = (kind: ExploreKind, definition: JsonObject, server?: string): ExploreItem => {
   const { annotations } = definition
   const key = textMember(definition, KIND_INFO[kind].key) ?? '(no name)'
   const name = textMember(definition, 'name') ?? key
@@ -69,8 +70,12 @@ export const readItem = (kind: ExploreKind, definition: JsonObject): ExploreItem
     textMember(definition, 'title') ?? (isObject(annotations) ? textMember(annotations, 'title') : undefined)
   const description = textMember(definition, 'description')
   const searched = [key, name, title, description].join('\n').toLowerCase()
-  return { key, name, title, description, searched, definition }
+  return { key, name, title, description, searched, server, definition }
 }
+
+/** The items of one server; without a name, of all. */
+export const itemsOf = (items: readonly ExploreItem[], server: string | undefined): readonly ExploreItem[] =>
+  server === undefined ? items : items.filter(item => item.server === server)
 
 /** The items that have all words. */
 export const searchItems = (items: readonly ExploreItem[], search: string): readonly ExploreItem[] => {

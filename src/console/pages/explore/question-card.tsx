@@ -1,10 +1,11 @@
-import { useState } from 'preact/hooks'
 import { createForm, formArguments, formProblems, textError } from '../../form/form-state.ts'
 import { ModeSwitch, SchemaForm } from '../../form/schema-form.tsx'
 import { isObject } from '../../mcp/messages.ts'
 import { Button } from '../../parts/button.tsx'
 import { isSafeLink } from '../../parts/text-link.tsx'
+import { AnswerForm } from './answer-form.tsx'
 import type { OpenQuestion } from './calls.ts'
+import { useDraft } from './question-draft.ts'
 import { RootsCard } from './roots-card.tsx'
 import { SamplingCard } from './sampling-card.tsx'
 
@@ -49,8 +50,8 @@ const respond = (open: OpenQuestion, result: Readonly<Record<string, unknown>>):
 const FormQuestion = ({ open }: { readonly open: OpenQuestion }) => {
   const { message, requestedSchema } = open.question.params
   const schema = isObject(requestedSchema) ? requestedSchema : { type: 'object', properties: {} }
-  const [form, setForm] = useState(() => createForm(schema))
-  const [isForced, setForced] = useState(false)
+  const [form, setForm] = useDraft(open, 'form', () => createForm(schema))
+  const [isForced, setForced] = useDraft(open, 'isForced', () => false)
   const problems = formProblems(schema, form)
   const accept = (): void => {
     if (textError(form)) return
@@ -62,7 +63,7 @@ const FormQuestion = ({ open }: { readonly open: OpenQuestion }) => {
     respond(open, { action: 'accept', content: formArguments(form) })
   }
   return (
-    <>
+    <AnswerForm onSubmit={accept}>
       <Message text={message} />
       <div class="block-head">
         <span class="explore-note">Your answer</span>
@@ -82,8 +83,9 @@ const FormQuestion = ({ open }: { readonly open: OpenQuestion }) => {
         accept={isForced && problems.length > 0 ? 'Accept anyway' : 'Accept'}
         onAccept={accept}
         note={isForced && problems.length > 0 ? 'The answer does not fit what the server asked for.' : undefined}
+        keys="mod+Enter"
       />
-    </>
+    </AnswerForm>
   )
 }
 
@@ -98,7 +100,7 @@ const LinkQuestion = ({ open }: { readonly open: OpenQuestion }) => {
     respond(open, { action: 'accept' })
   }
   return (
-    <>
+    <AnswerForm>
       <Message text={message} />
       {isSafe ? (
         <p class="question-text">
@@ -110,7 +112,7 @@ const LinkQuestion = ({ open }: { readonly open: OpenQuestion }) => {
         <p class="field-error">This address cannot be opened: {text || 'there is none'}</p>
       )}
       <Choices open={open} accept={`Open ${host ?? 'the page'}`} onAccept={accept} isDisabled={!isSafe} />
-    </>
+    </AnswerForm>
   )
 }
 
@@ -120,12 +122,13 @@ interface ChoicesProps {
   readonly onAccept: () => void
   readonly isDisabled?: boolean
   readonly note?: string | undefined
+  readonly keys?: string
 }
 
-const Choices = ({ open, accept, onAccept, isDisabled, note }: ChoicesProps) => (
+const Choices = ({ open, accept, onAccept, isDisabled, note, keys }: ChoicesProps) => (
   <div class="question-actions">
     {note !== undefined && <span class="field-error">{note}</span>}
-    <Button kind="primary" disabled={isDisabled} onClick={onAccept}>
+    <Button kind="primary" keys={keys} disabled={isDisabled} onClick={onAccept}>
       {accept}
     </Button>
     <Button onClick={() => respond(open, { action: 'decline' })}>Decline</Button>

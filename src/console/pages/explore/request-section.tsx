@@ -1,11 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import { MODERN } from '../../../protocol/revisions.ts'
 import { useShortcuts } from '../../keys.ts'
+import { withCallMeta } from '../../mcp/client-settings.ts'
 import type { JsonObject } from '../../mcp/messages.ts'
 import { Button } from '../../parts/button.tsx'
-import { CallView } from './call-view.tsx'
+import { CallView, isCancelledByEsc } from './call-view.tsx'
 import { type CallRecord, latestCall, startCall } from './calls.ts'
-import { connection, targetUrl } from './connection.ts'
+import { clientSettings, connection, targetUrl } from './connection.ts'
 import { CopyMenu } from './copy-menu.tsx'
 import type { ExploreKind } from './kinds.ts'
 
@@ -26,19 +27,20 @@ export const sendItem = (
 ): CallRecord | undefined => {
   const current = connection.peek()
   if (!current) return undefined
-  const { target, kind, subject, method, params } = props
+  const { target, kind, subject, method } = props
+  const params = withCallMeta(props.params, clientSettings.peek())
   return startCall({ client: current.client, revision: current.revision, target, kind, subject, method, params })
 }
 
 /** The button that sends a request of a prompt or resource, and what came of it. */
 export const RequestSection = (props: RequestSectionProps) => {
-  const { target, kind, subject, action, method, params, canSend, onBlocked, children } = props
+  const { target, kind, subject, action, method, canSend, onBlocked, children } = props
   const record = latestCall(target, kind, subject)
-  const isRunning = record?.state.value.phase === 'running'
+  const canCancel = isCancelledByEsc(record)
   const send = (): void => (canSend ? void sendItem(props) : onBlocked?.())
   useShortcuts('Request', [
     { keys: 'mod+Enter', label: action, isGlobal: true, run: send },
-    ...(isRunning
+    ...(canCancel
       ? [{ keys: 'Escape', label: 'Cancel the request', isGlobal: true, run: () => record?.cancel() }]
       : []),
   ])
@@ -50,7 +52,12 @@ export const RequestSection = (props: RequestSectionProps) => {
         </Button>
         {children}
         <CopyMenu
-          request={() => ({ url: targetUrl(target), revision: connection.peek()?.revision ?? MODERN, method, params })}
+          request={() => ({
+            url: targetUrl(target),
+            revision: connection.peek()?.revision ?? MODERN,
+            method,
+            params: withCallMeta(props.params, clientSettings.peek()),
+          })}
         />
       </div>
       {record && <CallView key={record.id} record={record} />}

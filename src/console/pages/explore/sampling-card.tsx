@@ -1,11 +1,12 @@
-import { useState } from 'preact/hooks'
 import { isObject } from '../../mcp/messages.ts'
 import { Badge } from '../../parts/badge.tsx'
 import { Button } from '../../parts/button.tsx'
 import { Field, TextInputField } from '../../parts/field.tsx'
 import { JsonTree } from '../../parts/json-tree.tsx'
 import { Select } from '../../parts/select.tsx'
+import { AnswerForm } from './answer-form.tsx'
 import type { OpenQuestion } from './calls.ts'
+import { useDraft } from './question-draft.ts'
 import { ContentBlock } from './result/content-block.tsx'
 
 const STOP_REASONS = ['endTurn', 'stopSequence', 'maxTokens', 'toolUse'] as const
@@ -13,16 +14,16 @@ const STOP_REASONS = ['endTurn', 'stopSequence', 'maxTokens', 'toolUse'] as cons
 /** What the server would send to a model. The console has none: the user writes the answer. */
 export const SamplingCard = ({ open, target }: { readonly open: OpenQuestion; readonly target: string }) => {
   const { messages, systemPrompt, ...settings } = open.question.params
-  const [text, setText] = useState('')
-  const [model, setModel] = useState('written-by-hand')
-  const [stopReason, setStopReason] = useState<(typeof STOP_REASONS)[number]>('endTurn')
+  const [text, setText] = useDraft(open, 'text', () => '')
+  const [model, setModel] = useDraft(open, 'model', () => 'written-by-hand')
+  const [stopReason, setStopReason] = useDraft<(typeof STOP_REASONS)[number]>(open, 'stopReason', () => 'endTurn')
   const send = (): void =>
     open.answer({
       kind: 'result',
       result: { role: 'assistant', model, stopReason, content: { type: 'text', text } },
     })
   return (
-    <>
+    <AnswerForm onSubmit={() => text !== '' && send()}>
       {typeof systemPrompt === 'string' && (
         <p class="question-text">
           <Badge>system</Badge> {systemPrompt}
@@ -59,14 +60,14 @@ export const SamplingCard = ({ open, target }: { readonly open: OpenQuestion; re
         </Field>
       </div>
       <div class="question-actions">
-        <Button kind="primary" disabled={text === ''} onClick={send}>
+        <Button kind="primary" keys="mod+Enter" disabled={text === ''} onClick={send}>
           Send answer
         </Button>
         <Button onClick={() => open.answer({ kind: 'refuse', message: 'The user rejected the sampling request' })}>
           Reject
         </Button>
       </div>
-    </>
+    </AnswerForm>
   )
 }
 

@@ -8,6 +8,8 @@ import { LogLines } from './call-view.tsx'
 import { connection, isLive, serverLog } from './connection.ts'
 import { Fold } from './item-head.tsx'
 import { textMember } from './kinds.ts'
+import { PingButton } from './ping-button.tsx'
+import { RootsSection } from './roots-section.tsx'
 
 /** What the target says about itself. */
 export const ServerView = () => {
@@ -34,6 +36,7 @@ export const ServerView = () => {
           />
         </p>
         {textMember(serverInfo, 'description') && <p>{textMember(serverInfo, 'description')}</p>}
+        <PingButton key={`${target} ${revision}`} client={current.client} revision={revision} />
       </header>
       <section aria-label="Instructions">
         <h3>Instructions</h3>
@@ -47,6 +50,7 @@ export const ServerView = () => {
         <h3>Capabilities</h3>
         <JsonTree value={capabilities} openDepth={3} />
       </section>
+      <RootsSection {...current} />
       <section aria-label="Log messages outside of calls">
         <h3>Log messages outside of calls</h3>
         <LogLines logs={serverLog.value} />

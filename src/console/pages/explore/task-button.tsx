@@ -4,7 +4,6 @@ import { Button } from '../../parts/button.tsx'
 import { toast } from '../../parts/toast.tsx'
 import { hrefTo, navigate } from '../../router.ts'
 import { ownerTitle } from '../connect/pane-parts.tsx'
-import { targets } from './targets.ts'
 
 interface TaskButtonProps {
   readonly target: string
@@ -13,14 +12,13 @@ interface TaskButtonProps {
   readonly args: () => Readonly<Record<string, unknown>>
 }
 
-/** Starts the call as a task of the gateway, which goes on when the page is closed. Servers only: in a workspace tools have other names. */
+/** Starts the call as a task of the gateway, which goes on when the page is closed. */
 export const TaskButton = ({ target, tool, canStart, args }: TaskButtonProps) => {
   const [isBusy, setBusy] = useState(false)
-  if (targets.value?.find(({ name }) => name === target)?.isServer !== true) return null
   const start = async (): Promise<void> => {
     setBusy(true)
     try {
-      const { id } = await api.post<{ id: string }>('admin/tasks', { server: target, tool, arguments: args() })
+      const { id } = await api.post<{ id: string }>('admin/tasks', { workspace: target, tool, arguments: args() })
       const run = (): void => navigate(hrefTo('overview', [id], { tab: 'tasks' }))
       toast(`${tool} runs as a task`, { kind: 'ok', action: { label: 'Show the task', run } })
     } catch (error) {

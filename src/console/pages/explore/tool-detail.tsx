@@ -3,14 +3,15 @@ import { MODERN } from '../../../protocol/revisions.ts'
 import { type FormState, formArguments, formProblems, textError } from '../../form/form-state.ts'
 import { ModeSwitch, SchemaForm } from '../../form/schema-form.tsx'
 import { useShortcuts } from '../../keys.ts'
+import { withCallMeta } from '../../mcp/client-settings.ts'
 import { isObject, type JsonObject } from '../../mcp/messages.ts'
 import { Button } from '../../parts/button.tsx'
 import { plural } from '../../parts/format.ts'
 import { appUriOf } from './app/app-messages.ts'
 import { AppView } from './app/app-view.tsx'
-import { CallView } from './call-view.tsx'
+import { CallView, isCancelledByEsc } from './call-view.tsx'
 import { latestCall, startCall } from './calls.ts'
-import { connection, targetUrl } from './connection.ts'
+import { clientSettings, connection, targetUrl } from './connection.ts'
 import { CopyMenu } from './copy-menu.tsx'
 import { forgetForm, formKey, formOf, keepForm } from './forms.ts'
 import { Definitions, ItemHead } from './item-head.tsx'
@@ -36,9 +37,10 @@ export const ToolDetail = ({ item, target }: ItemDetailProps) => {
   const result = record?.state.value.result?.result
   const app = appUriOf(definition)
   const isRunning = record?.state.value.phase === 'running'
+  const canCancel = isCancelledByEsc(record)
   const problems = formProblems(schema, form)
   const isUnreadable = textError(form) !== undefined
-  const params = (): JsonObject => ({ name, arguments: formArguments(form) })
+  const params = (): JsonObject => withCallMeta({ name, arguments: formArguments(form) }, clientSettings.peek())
 
   const call = (isForced = false): void => {
     const current = connection.peek()
@@ -64,7 +66,7 @@ export const ToolDetail = ({ item, target }: ItemDetailProps) => {
   }
   useShortcuts('Call', [
     { keys: 'mod+Enter', label: 'Call the tool', isGlobal: true, run: () => call() },
-    ...(isRunning ? [{ keys: 'Escape', label: 'Cancel the call', isGlobal: true, run: () => record?.cancel() }] : []),
+    ...(canCancel ? [{ keys: 'Escape', label: 'Cancel the call', isGlobal: true, run: () => record?.cancel() }] : []),
   ])
   const isPlain = Object.keys(schema).every(keyword => ['type', 'properties', '$schema'].includes(keyword))
   const hasArguments = !isPlain || Object.keys(isObject(schema.properties) ? schema.properties : {}).length > 0

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { gatewayUrl, messageOf } from '../../../api.ts'
 import { stringifyExact } from '../../../exact-json.ts'
+import { withCallMeta } from '../../../mcp/client-settings.ts'
 import type { McpClient } from '../../../mcp/mcp-client.ts'
 import { isObject, type JsonObject } from '../../../mcp/messages.ts'
 import { Button } from '../../../parts/button.tsx'
@@ -9,7 +10,7 @@ import { Callout } from '../../../parts/callout.tsx'
 import { JsonTree } from '../../../parts/json-tree.tsx'
 import { session } from '../../../session.ts'
 import { isDark } from '../../../theme.ts'
-import { connection } from '../connection.ts'
+import { clientSettings, connection } from '../connection.ts'
 import { type AppCall, type AppRequest, appHtmlOf, appRefusal, appResult, stepFor } from './app-messages.ts'
 
 export interface AppViewProps {
@@ -35,7 +36,9 @@ export const AppView = ({ uri, args, result }: AppViewProps) => {
     setBusy(true)
     setError(undefined)
     try {
-      const found = appHtmlOf((await client.request('resources/read', { uri })).result)
+      const found = appHtmlOf(
+        (await client.request('resources/read', withCallMeta({ uri }, clientSettings.peek()))).result,
+      )
       if (found === undefined) throw new Error(`${uri} is no HTML, or it is larger than 5 MiB`)
       setHtml(found)
     } catch (failure) {
@@ -92,7 +95,7 @@ const AppFrame = ({ html, args, result }: AppFrameProps) => {
   const settle = (request: AppRequest, client: McpClient | undefined): void => {
     waiting.value = waiting.peek().filter(each => each !== request)
     if (!client) return send(appRefusal(request, 'The user refused'))
-    client.request(request.method, request.params).then(
+    client.request(request.method, withCallMeta(request.params, clientSettings.peek())).then(
       ({ result: answer }) => send(appResult(request, answer)),
       (error: unknown) => send(appRefusal(request, messageOf(error))),
     )

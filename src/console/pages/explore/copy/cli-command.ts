@@ -11,7 +11,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
 
 /** The request as a `dragoman` command, to the same URL in the same revision. */
 export const cliCommand = (request: CopiedRequest): string => {
-  const { method, revision, url, needsToken } = request
+  const { method, revision, url, needsToken, logLevel } = request
   const args = argumentsOf(request)
   const isOldest = revision === OLDEST
   const words = [
@@ -22,12 +22,22 @@ export const cliCommand = (request: CopiedRequest): string => {
     ...(method === 'prompts/get' ? Object.entries(args).map(([name, value]) => `${name}=${value}`) : objectWord(args)),
   ]
   const flags = ['--revision', revision, ...(isOldest ? ['--transport', 'sse'] : [])]
+  const level = method === 'tools/call' ? ['--log-level', logLevel] : []
   const token = needsToken ? [`--token ${quoteWithVariables(`$${TOKEN_VARIABLE}`)}`] : []
-  return [...[...words, ...flags].map(quoteFlag), ...token].join(' ')
+  return lackOf(request) + [...[...words, ...flags, ...level].map(quoteFlag), ...token].join(' ')
+}
+
+/** What the request sends and the command has no option for, as a comment. */
+const lackOf = ({ method, params, logLevel }: CopiedRequest): string => {
+  const lacks = [
+    ...(params._meta === undefined ? [] : ['_meta']),
+    ...(method === 'tools/call' || logLevel === 'debug' ? [] : [`the log level ${logLevel}`]),
+  ]
+  return lacks.length === 0 ? '' : `# The command does not send ${lacks.join(' or ')}.\n`
 }
 
 /** One JSON object: every kind of value, and every digit of a number. */
 const objectWord = (args: Readonly<Record<string, unknown>>): string[] =>
   Object.keys(args).length === 0 ? [] : [stringifyExact(args)]
 
-const quoteFlag = (word: string): string => (/^--[a-z]+$/.test(word) ? word : quoteWord(word))
+const quoteFlag = (word: string): string => (/^--[a-z-]+$/.test(word) ? word : quoteWord(word))

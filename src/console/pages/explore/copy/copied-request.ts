@@ -11,6 +11,7 @@ export interface CopiedRequest {
   readonly needsToken: boolean
   readonly version: string // of the console
   readonly capabilities: JsonObject // that the client declares
+  readonly logLevel: string // of the messages that the client asks for
 }
 
 /** The variable that copied commands read the token from: the token itself is not copied. */

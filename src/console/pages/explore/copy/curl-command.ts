@@ -27,6 +27,10 @@ const post = (request: CopiedRequest, method: string, message: JsonObject, more:
 const token = ({ needsToken }: CopiedRequest): string[] =>
   needsToken ? [`-H ${quoteWithVariables(`authorization: Bearer $${TOKEN_VARIABLE}`)}`] : []
 
+/** Sets the level of log messages in a session, as the page does; a server without them rejects it. */
+const levelMessage = (request: CopiedRequest): JsonObject =>
+  requestMessage({ ...request, method: 'logging/setLevel', params: { level: request.logLevel }, id: 2 })
+
 /** The request as curl. Revisions with a session need a handshake before it, and end the session after it. */
 export const curlCommand = (request: CopiedRequest): string => {
   const { revision, method } = request
@@ -46,7 +50,8 @@ export const curlCommand = (request: CopiedRequest): string => {
       : []),
     `SESSION=$(${open} | tr -d '\\r' | sed -n 's/^mcp-session-id: //Ip')`,
     post(request, '', { jsonrpc: '2.0', method: NOTICE.initialized }, [session]),
-    post(request, method, messageOf(request, 2), [session]),
+    post(request, '', levelMessage(request), [session, '-o /dev/null']),
+    post(request, method, messageOf(request, 3), [session]),
     end,
   ].join('\n')
 }

@@ -19,7 +19,7 @@ export interface TextBlockProps {
 const SHOWN = 100_000 // characters at first, and more with each press
 const MOST_SHOWN = 2_000_000
 const MOST_PARSED = 1_000_000
-const MARKDOWN = /^(#{1,6} |[-*] |\d+\. |```|> |\|.*\|)|\*\*\S|\[[^\]]+\]\(|`[^`]+`/m
+const MARKDOWN = /^(#{1,6} |[-*] |\d+\. |```|> |\|.*\|)|\*\*\S|\[[^\]\n]{1,200}\]\(|`[^`]+`/m
 
 type TextView = 'text' | 'markdown' | 'tree' | 'table'
 
