@@ -95,6 +95,22 @@ const use = async (folder: string, origin: string): Promise<void> => {
   call('everything/trigger-elicitation-request', '--answer', 'name=Ann', '--revision', '2026-07-28')
 }
 
+/** Clients that stay connected while the pictures are taken: without them, the gateway would look unused. */
+const stayConnected = async (origin: string, until: AbortSignal): Promise<void> => {
+  const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  for (const name of ['editor', 'assistant', 'terminal']) {
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name, version: '2.1.0' } }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
+    const opened = await fetch(`${origin}/mcp`, { method: 'POST', headers: json, body })
+    const session = {
+      'mcp-session-id': opened.headers.get('mcp-session-id') ?? '',
+      'mcp-protocol-version': '2025-11-25',
+    }
+    await opened.text()
+    await fetch(`${origin}/mcp`, { headers: { accept: 'text/event-stream', ...session }, signal: until })
+  }
+}
+
 const SHOTS: readonly Shot[] = [
   { name: 'overview', place: 'overview' },
   { name: 'overview-server', place: 'overview/weather' },
@@ -120,8 +136,19 @@ const SHOTS: readonly Shot[] = [
     },
   },
   { name: 'memory', place: 'memory/search?q=where+does+Ann+work' },
+  { name: 'memory-timeline', place: 'memory/timeline' },
+  {
+    name: 'memory-entity',
+    place: 'memory/search?q=Ann',
+    act: async page => {
+      await page.locator('section[aria-label="Entities"] .memory-result').first().click()
+      await page.waitForTimeout(700)
+    },
+  },
   { name: 'memory-graph', place: 'memory/graph' },
   { name: 'connect', place: 'connect/clients/cursor' },
+  { name: 'connect-tokens', place: 'connect/tokens' },
+  { name: 'connect-logins', place: 'connect/logins' },
   { name: 'configuration', place: 'configuration/servers/everything' },
 ]
 
@@ -168,11 +195,14 @@ const folder = mkdtempSync(join(tmpdir(), 'dragoman-images-'))
 const browser = await startChromium()
 if (typeof browser === 'string') throw new Error(browser)
 const { child, origin, secret } = await startDaemon(folder)
+const leaving = new AbortController()
 try {
   mkdirSync(IMAGES, { recursive: true })
   await use(folder, origin)
+  await stayConnected(origin, leaving.signal)
   await shoot(browser, origin, secret)
 } finally {
+  leaving.abort()
   await browser.close()
   child.kill()
   rmSync(folder, { recursive: true, force: true })

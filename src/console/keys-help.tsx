@@ -12,13 +12,26 @@ const COMMON = [
   { keys: 'mod+Enter', label: 'Run' },
 ] as const
 
+/** Each key once, where it is first: a page says more about it than the common list. */
+const withoutRepeats = <Group extends { readonly shortcuts: readonly { readonly keys: string }[] }>(
+  groups: readonly Group[],
+): readonly Group[] => {
+  const listed = new Set<string>()
+  return groups
+    .map(group => ({
+      ...group,
+      shortcuts: group.shortcuts.filter(({ keys }) => !listed.has(keys) && listed.add(keys)),
+    }))
+    .filter(({ shortcuts }) => shortcuts.length > 0)
+}
+
 /** The list of keys: those of the page first, then those that work everywhere. */
 export const KeysHelp = ({ onClose }: { readonly onClose: () => void }) => {
-  const groups = shortcutGroups.value.toReversed().filter(({ shortcuts }) => shortcuts.length > 0)
+  const groups = withoutRepeats([...shortcutGroups.value.toReversed(), { title: 'Lists and forms', shortcuts: COMMON }])
   return (
     <Dialog title="Keys" size="medium" onClose={onClose}>
       <div class="keys-help">
-        {[...groups, { title: 'Lists and forms', shortcuts: COMMON }].map(({ title, shortcuts }) => (
+        {groups.map(({ title, shortcuts }) => (
           <section key={title}>
             <h3>{title}</h3>
             <dl>

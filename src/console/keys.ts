@@ -8,6 +8,8 @@ export interface Shortcut {
   readonly run: (event: KeyboardEvent) => void
   /** Also while the user types into a field. */
   readonly isGlobal?: boolean
+  /** Belongs to a dialog. While one is open, no other key works. */
+  readonly isOfDialog?: boolean
 }
 
 interface ShortcutGroup {
@@ -46,8 +48,13 @@ const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || target.matches('input:not([type=checkbox],[type=radio]), textarea, select'))
 
+const isCommand = (event: KeyboardEvent): boolean => event.ctrlKey || event.metaKey
+
 const nameOf = (event: KeyboardEvent): string =>
-  event.ctrlKey || event.metaKey ? `mod+${event.key}` : event.key === ' ' ? 'Space' : event.key
+  isCommand(event) ? `mod+${event.key}` : event.key === ' ' ? 'Space' : event.key
+
+const isKnown = (name: string): boolean =>
+  shortcutGroups.peek().some(({ shortcuts }) => shortcuts.some(({ keys }) => keys === name))
 
 /** Calls the shortcuts of the groups. Keys that have no shortcut stay with the browser. */
 export const listenForKeys = (): void => {
@@ -57,16 +64,24 @@ export const listenForKeys = (): void => {
     const name = nameOf(event)
     const sequence = event.timeStamp - before.at < SEQUENCE_MS ? `${before.key} ${name}` : ''
     before = { key: name, at: event.timeStamp }
-    const isBlocked = document.querySelector('dialog[open]') !== null
+    const isBlocked = document.querySelector('dialog[open], .menu:popover-open') !== null
     const all = shortcutGroups
       .peek()
       .toReversed()
       .flatMap(({ shortcuts }) => shortcuts)
-      .filter(({ isGlobal = false }) => isGlobal || !(isTyping(event.target) || isBlocked))
+      .filter(
+        ({ isGlobal = false, isOfDialog = false }) =>
+          (isOfDialog || !isBlocked) && (isGlobal || !isTyping(event.target)),
+      )
     const found = all.find(({ keys }) => keys === sequence) ?? all.find(({ keys }) => keys === name)
-    if (!found) return
+    if (!found) {
+      // Behind a dialog the key does nothing, instead of what the browser does with it.
+      if (isBlocked && isCommand(event) && isKnown(name)) event.preventDefault()
+      return
+    }
     event.preventDefault()
     before = { key: '', at: 0 }
-    found.run(event)
+    // A key that is held down runs a command once.
+    if (!(event.repeat && isCommand(event))) found.run(event)
   })
 }

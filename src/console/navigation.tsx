@@ -9,7 +9,13 @@ import { hrefTo, route } from './router.ts'
 import { session, signOut } from './session.ts'
 import { setTheme, THEMES, theme } from './theme.ts'
 
-const FEED_TEXTS = { off: 'Idle', connecting: 'Connecting', live: 'Live', broken: 'Reconnecting' } as const
+const FEED_TEXTS = { off: 'Idle', connecting: 'Opening', live: 'Live', broken: 'Offline' } as const
+const FEED_TITLES = {
+  off: 'This page follows no changes',
+  connecting: 'The page connects to the gateway',
+  live: 'Changes are shown as they happen',
+  broken: 'The gateway does not answer; the page connects again by itself',
+} as const
 const FEED_STATES = { off: 'off', connecting: 'busy', live: 'ok', broken: 'warn' } as const
 const THEME_ICONS = { system: 'system', light: 'sun', dark: 'moon' } as const
 const THEME_TEXTS = { system: 'Theme of the system', light: 'Light theme', dark: 'Dark theme' } as const
@@ -37,7 +43,7 @@ export const Navigation = ({ onHelp }: { readonly onHelp: () => void }) => (
       ))}
     </ul>
     <div class="navigation-foot">
-      <span class="feed" title="Whether changes arrive as they happen">
+      <span class="feed" title={FEED_TITLES[feedState.value]}>
         <span class={`state-dot state-${FEED_STATES[feedState.value]}`} />
         <span>{FEED_TEXTS[feedState.value]}</span>
       </span>

@@ -5,6 +5,7 @@ import { type Arrived, openStream, result, type Script, sendJson, tokenOf } from
 export interface Exhibit {
   readonly instructions?: string
   readonly title?: string
+  readonly info?: Readonly<Record<string, string>> // further members of serverInfo
   readonly tools?: readonly ExhibitTool[]
   readonly prompts?: readonly object[]
   readonly resources?: readonly object[]
@@ -44,7 +45,9 @@ export const exhibit = (shown: Exhibit): Script => {
       supportedVersions: ['2026-07-28'],
       capabilities: { tools: {}, prompts: {}, resources: {}, logging: {}, completions: {} },
       instructions: shown.instructions ?? 'none',
-      _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'exhibit', title: shown.title, version: '1' } },
+      _meta: {
+        'io.modelcontextprotocol/serverInfo': { name: 'exhibit', title: shown.title, version: '1', ...shown.info },
+      },
     }),
     'tools/list': ({ cursor = '0' }) => {
       const [from, end] = [Number(cursor), Number(cursor) + pageSize]

@@ -17,6 +17,7 @@ const MOST_STEPS = 10
 /** Opens pages as a browser does, without scripts: follows redirects and refreshes, keeps cookies, fills in forms. */
 export class TestBrowser {
   readonly cookies = new Map<string, string>()
+  readonly added: Record<string, string> = {} // headers, by a proxy on the way
   readonly #stays: ReadonlySet<string>
 
   /** Redirects to other origins than these are not followed. */
@@ -59,6 +60,7 @@ export class TestBrowser {
           'sec-fetch-dest': 'document',
           'sec-fetch-site': site,
           ...(next.method === 'POST' && { origin }),
+          ...this.added,
         },
       })
       this.#keepCookies(response)

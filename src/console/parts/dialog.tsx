@@ -20,11 +20,37 @@ const FIRST_CONTROLS = [
 ]
 
 /** Where the keyboard is in a dialog that opens; the browser would choose the cross. */
-const focusFirst = (dialog: HTMLElement): void => {
+const firstControl = (dialog: HTMLElement): HTMLElement | undefined => {
   for (const selector of FIRST_CONTROLS) {
     const found = dialog.querySelector<HTMLElement>(selector)
-    if (found) return found.focus()
+    if (found) return found
   }
+  return undefined
+}
+
+/** Focuses the first control, and a better one that is loaded later, until the user has moved; returns how to end that. */
+const keepFocus = (dialog: HTMLElement): (() => void) => {
+  firstControl(dialog)?.focus()
+  let chosen = document.activeElement
+  const choose = (): void => {
+    const isFree = document.activeElement === chosen || !dialog.contains(document.activeElement)
+    const first = firstControl(dialog)
+    if (!isFree || !first || first === document.activeElement) return
+    chosen = first
+    first.focus()
+  }
+  const stop = (): void => observer.disconnect()
+  const observer = new MutationObserver(choose)
+  observer.observe(dialog, { childList: true, subtree: true, attributeFilter: ['disabled'] })
+  for (const event of ['keydown', 'pointerdown', 'input'] as const) dialog.addEventListener(event, stop, { once: true })
+  return stop
+}
+
+/** Ctrl+Enter sends a form also from a field of several lines, if its button can be pressed. */
+const submitByKeys = (event: KeyboardEvent & { readonly currentTarget: HTMLElement }): void => {
+  if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || event.isComposing) return
+  event.preventDefault()
+  event.currentTarget.querySelector<HTMLButtonElement>('.dialog-foot [type=submit]:not(:disabled)')?.click()
 }
 
 /** A modal dialog; it is open while it is rendered. */
@@ -35,8 +61,9 @@ export const Dialog = ({ title, onClose, children, footer, size = 'small', onSub
   useLayoutEffect(() => {
     const before = document.activeElement
     ref.current?.showModal()
-    if (ref.current) focusFirst(ref.current)
+    const stop = ref.current && keepFocus(ref.current)
     return () => {
+      stop?.()
       if (before instanceof HTMLElement) before.focus()
     }
   }, [])
@@ -69,6 +96,7 @@ export const Dialog = ({ title, onClose, children, footer, size = 'small', onSub
             event.preventDefault()
             onSubmit()
           }}
+          onKeyDown={submitByKeys}
         >
           {content}
         </form>

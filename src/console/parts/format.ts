@@ -3,8 +3,8 @@ const COUNT = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const DATE = new Intl.DateTimeFormat('en-CA', { dateStyle: 'short' })
 
-/** 1,234; above ten thousand 12.3K. */
-export const formatCount = (count: number): string => (count < 10_000 ? COUNT : COMPACT).format(count)
+/** 1,234; above ten thousand 12.3k, as numbers of tokens are written. */
+export const formatCount = (count: number): string => (count < 10_000 ? COUNT : COMPACT).format(count).replace('K', 'k')
 
 /** `plural(2, 'tool')` is `2 tools`. */
 export const plural = (count: number, noun: string, many = `${noun}s`): string =>

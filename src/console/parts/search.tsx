@@ -8,10 +8,14 @@ export interface SearchProps {
   readonly value: string
   readonly onInput: (value: string) => void
   readonly label: string // what is searched
-  readonly count?: { readonly shown: number; readonly total: number } | undefined
+  /** How many of all match; null: not known now. It never moves what is beside it. */
+  readonly count?: { readonly shown: number; readonly total: number } | null
   /** Called for the arrow down key: focus the first result. */
   readonly onLeave?: (() => void) | undefined
 }
+
+const countText = ({ shown, total }: NonNullable<SearchProps['count']>): string =>
+  shown === total ? formatCount(total) : `${formatCount(shown)} of ${formatCount(total)}`
 
 /** The search field of a page: `/` leads to it, Esc empties and leaves it. One per page. */
 export const Search = ({ value, onInput, label, count, onLeave }: SearchProps) => {
@@ -31,11 +35,9 @@ export const Search = ({ value, onInput, label, count, onLeave }: SearchProps) =
   }
   return (
     <>
-      {count && (
+      {count !== undefined && (
         <span class="search-count" aria-live="polite">
-          {count.shown === count.total
-            ? formatCount(count.total)
-            : `${formatCount(count.shown)} of ${formatCount(count.total)}`}
+          {count && countText(count)}
         </span>
       )}
       <div class="search">

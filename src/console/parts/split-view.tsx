@@ -1,12 +1,12 @@
 import { signal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, VNode } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { useShortcuts } from '../keys.ts'
 import { IconButton } from './button.tsx'
 
 export interface SplitViewProps {
   readonly children: ComponentChildren // the list
-  readonly detail?: ComponentChildren // of what is selected; undefined: the pane is closed
+  readonly detail?: VNode | undefined // of what is selected; undefined: the pane is closed
   readonly title?: ComponentChildren // of the pane
   readonly label: string // the name of the pane
   readonly actions?: ComponentChildren // beside the title
@@ -47,7 +47,7 @@ export const SplitView = (props: SplitViewProps) => {
   const key = `dragoman-width-${storageKey}`
   const box = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(() => storedWidth(key) ?? defaultWidth)
-  const isOpen = detail !== undefined && detail !== null
+  const isOpen = detail !== undefined
   useShortcuts('Details', isOpen ? [{ keys: 'Escape', label: 'Close the details', run: onClose }] : [])
 
   const resize = (next: number): void => {

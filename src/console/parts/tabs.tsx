@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { formatCount } from './format.ts'
 
 export interface TabItem<Id extends string> {
@@ -22,6 +22,23 @@ export const Tabs = <Id extends string>({ label, tabs, value, onChange, actions,
   const id = useId()
   const list = useRef<HTMLDivElement>(null)
 
+  const [isCut, setCut] = useState(false)
+
+  // In a narrow window the row scrolls.
+  useLayoutEffect(() => {
+    list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [value])
+  const updateCut = (): void => {
+    const { scrollLeft = 0, clientWidth = 0, scrollWidth = 0 } = list.current ?? {}
+    setCut(scrollLeft + clientWidth < scrollWidth - 1)
+  }
+  useLayoutEffect(updateCut) // counts of tabs change their widths
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(updateCut)
+    if (list.current) observer.observe(list.current)
+    return () => observer.disconnect()
+  }, [])
+
   const move = (event: KeyboardEvent): void => {
     const at = tabs.findIndex(tab => tab.id === value)
     const targets: Readonly<Record<string, number>> = {
@@ -41,7 +58,13 @@ export const Tabs = <Id extends string>({ label, tabs, value, onChange, actions,
   return (
     <div class="tabs">
       <div class="tabs-row">
-        <div ref={list} role="tablist" aria-label={label} class="tabs-list">
+        <div
+          ref={list}
+          role="tablist"
+          aria-label={label}
+          class={`tabs-list${isCut ? ' is-cut' : ''}`}
+          onScroll={updateCut}
+        >
           {tabs.map(tab => (
             <button
               key={tab.id}

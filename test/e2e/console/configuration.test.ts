@@ -219,6 +219,20 @@ describeConsole('the page Configuration', site => {
     expect(await textOf(site)).not.toContain('workspaces')
   })
 
+  test('settings open without details; a chosen one opens and closes them', async () => {
+    const page = await site.openConsole('configuration/settings', { width: 400 })
+    const table = page.getByRole('grid', { name: 'Settings' })
+    const details = page.getByRole('region', { name: 'Settings' })
+    await table.waitFor()
+    expect(await details.count()).toBe(0)
+    expect(await page.locator('.split-main').getAttribute('inert')).toBeNull()
+    await table.getByRole('row').nth(1).click()
+    await details.getByRole('group').first().waitFor()
+    await details.getByRole('button', { name: 'Close (Esc)' }).click()
+    await details.waitFor({ state: 'detached' })
+    expect(page.url()).toMatch(/#\/configuration\/settings$/)
+  })
+
   test('shows viewers what is there, and lets them change nothing', async () => {
     const page = await site.openConsole('configuration/servers/docs', { as: 'viewer' })
     await page.getByText('You can look at the configuration.').waitFor()
@@ -275,6 +289,7 @@ describeConsole('the page Configuration', site => {
     await row(page, 'typed').waitFor()
     await page.keyboard.press('Control+s')
     await page.getByRole('dialog', { name: 'Review and save' }).getByText('server typed').waitFor()
+    await page.getByText('over HTTP', { exact: true }).waitFor()
     await page.keyboard.press('Control+s')
     await page.getByText('Saved and applied.').waitFor()
     expect(await textOf(site)).toContain('"typed": {\n      "url": "https://typed.example.com/mcp"')

@@ -145,8 +145,15 @@ describeConsole('the page Connect: clients', site => {
       return page.url()
     }
     await expect.poll(afterEscape).not.toContain('claude-desktop')
+    await page.route('**/admin/tokens', async route => {
+      await new Promise(resolve => setTimeout(resolve, 200)) // the fields come after the dialog
+      await route.continue()
+    })
     await page.keyboard.press('n')
     await page.getByRole('heading', { name: 'New token' }).waitFor()
+    await dialogOf(page).getByRole('textbox', { name: 'Name' }).waitFor()
+    await page.keyboard.type('ann')
+    expect(await dialogOf(page).getByRole('textbox', { name: 'Name' }).inputValue()).toBe('ann')
     await page.keyboard.press('Escape')
     expect(await dialogOf(page).count()).toBe(0)
   })

@@ -35,6 +35,15 @@ const layoutShift = (page: Page): Promise<{ total: number; moved: string[] }> =>
   })`)
 
 describeConsole('the frame of the console', site => {
+  test('the list of keys names each key once', async () => {
+    const page = await site.openConsole('explore/demo/tools')
+    await page.getByRole('listbox', { name: 'Tools' }).waitFor()
+    await page.keyboard.press('?')
+    const keys = await page.getByRole('dialog').locator('dt').allTextContents()
+    expect(keys).toContain('j')
+    expect(keys).toEqual([...new Set(keys)])
+  })
+
   test.each(PAGES)('%s: light and dark, wide and narrow, without a violation, an overflow or a shift', async id => {
     let loaded = async (): Promise<number> => 0
     const page = await site.openConsole(id, {

@@ -42,13 +42,33 @@ describeConsole('the page Memory', site => {
     expect(await axe(page)).toEqual([])
   })
 
+  test('what others store appears by itself', async () => {
+    const store = async (name: string, text: string): Promise<void> => {
+      const response = await fetch(`${site.origin}/actions/add_memory`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ name, episode_body: text }),
+      })
+      expect(response.status).toBe(200)
+    }
+    const page = await site.openConsole('memory/timeline')
+    await page.getByText('Nothing is stored yet').waitFor()
+    await store('Hive', 'Wanda keeps bees in Ghent.')
+    await page.getByText('Hive').first().waitFor()
+    await page.getByRole('button', { name: 'Add' }).click()
+    await page.getByLabel('Text').fill('half a sen')
+    await store('Honey', 'Wanda sells honey in Ghent.')
+    await page.getByText('Honey').first().waitFor()
+    expect(await page.getByLabel('Text').inputValue()).toBe('half a sen')
+  })
+
   test('a memory is added, found, opened, edited, ended, corrected and deleted', async () => {
     const page = await site.openConsole('memory')
     await page.getByRole('button', { name: 'Add' }).click()
     await page.getByLabel('Text').fill(PARKING)
     await page.getByLabel('Title').fill('Parking')
     expect(await axe(page)).toEqual([])
-    await page.getByRole('button', { name: 'Add', exact: true }).last().click()
+    await page.getByLabel('Text').press('Control+Enter')
     await page.getByRole('heading', { name: 'Parking' }).waitFor()
     expect(await page.locator('.memory-body').textContent()).toBe(PARKING)
 
@@ -153,8 +173,18 @@ describeConsole('the page Memory', site => {
       mimeType: 'application/x-ndjson',
       buffer: Buffer.from(`${JSON.stringify(line)}\nbroken\n`),
     })
+    let goOn = (): void => {}
+    const held = new Promise<void>(resolve => (goOn = resolve))
+    await page.route('**/admin/memory/import?*', async route => {
+      await held
+      await route.continue()
+    })
     await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await page.getByRole('progressbar', { name: 'Progress' }).waitFor()
+    goOn()
     await page.getByText('1 new episode').waitFor()
+    expect(await page.getByRole('progressbar', { name: 'Progress' }).count()).toBe(0)
+    await page.unroute('**/admin/memory/import?*')
     expect(await page.locator('.import-faults').textContent()).toContain('line 2')
     expect(await axe(page)).toEqual([])
     await page.getByRole('button', { name: 'Close', exact: true }).last().click()

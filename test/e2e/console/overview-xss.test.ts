@@ -14,6 +14,7 @@ const LAST = XSS_PAYLOADS.find(payload => payload.startsWith('&#60;')) ?? ''
 const server = await scriptedServer(
   exhibit({
     title: ALL,
+    info: { name: ALL, version: ALL, description: ALL, websiteUrl: ALL },
     instructions: ALL,
     tools: [
       { definition: { name: 'fails', inputSchema: { type: 'object' } }, run: ({ fail }) => fail(-32000, ALL) },

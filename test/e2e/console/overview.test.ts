@@ -49,6 +49,15 @@ describeConsole(
       expect(await axe(page)).toEqual([])
     })
 
+    test('names its counts for what they count: every request to a server, and those of clients that run', async () => {
+      const page = await site.openConsole('overview/demo')
+      const detail = pane(page, 'demo')
+      await detail.getByText(/^\d+ requests?, \d+ errors?$/).waitFor()
+      expect(await page.getByRole('columnheader', { name: 'Requests' }).count()).toBe(1)
+      expect(await page.locator('.totals dt').allTextContents()).toContain('In progress')
+      expect(await page.getByText('Calls', { exact: true }).count()).toBe(0)
+    })
+
     test('a pane shows the figures, workspaces, stderr and log of a server, and closes with Esc', async () => {
       const page = await site.openConsole('overview')
       await rowOf(page, 'small').click()
@@ -83,11 +92,14 @@ describeConsole(
       await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click()
       await rowOf(page, 'small').getByText('Stopped').waitFor()
       await detail.getByText('stopped by the owner').waitFor()
-      await detail.getByRole('button', { name: 'Start' }).click()
+      const focused = () => page.evaluate<string>('document.activeElement.textContent')
+      await expect.poll(focused).toBe('Start')
+      await page.keyboard.press('Enter')
       await rowOf(page, 'small').getByText('Ready').waitFor()
+      await expect.poll(focused).toBe('Restart')
       await detail.getByRole('button', { name: 'Restart' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Restart' }).click()
-      await page.getByText('small restarts').waitFor()
+      await page.getByText('“small” restarts').waitFor()
       await rowOf(page, 'small').getByText('Ready').waitFor()
     })
 
@@ -97,7 +109,7 @@ describeConsole(
       await detail.getByText('The gateway tries again').waitFor()
       expect(await axe(page)).toEqual([])
       await detail.getByRole('button', { name: 'Try again now' }).click()
-      await page.getByText('away is still down').waitFor()
+      await page.getByText('“away” is still down').waitFor()
     })
 
     test('the endpoints of servers answer every wrong request', async () => {
@@ -150,7 +162,7 @@ describeConsole(
       const { memory: _, ...rest } = SERVERS
       await writeFile(site.file, JSON.stringify({ ...CONFIG, mcpServers: rest, limits: { shutdownMs: 200 } }))
       expect((await post(site, 'admin/reload')).status).toBe(200)
-      await page.getByRole('heading', { name: 'There is no server memory' }).waitFor()
+      await page.getByRole('heading', { name: 'There is no server “memory”' }).waitFor()
       expect(await axe(page)).toEqual([])
       await page.getByRole('button', { name: 'Close', exact: true }).click()
       await rowOf(page, 'demo').waitFor()

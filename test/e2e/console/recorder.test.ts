@@ -141,6 +141,11 @@ describeConsole('the recorder with many exchanges', site => {
   const open = (recorder: FakeRecorder, path = 'recorder', options: Parameters<ConsoleSite['openConsole']>[1] = {}) =>
     site.openConsole(path, { ...options, prepare: page => fakeRecordings(page, recorder) })
 
+  test('says how many exchanges of bursts were not recorded', async () => {
+    const page = await open({ ...createFakeRecorder(manySummaries(30)), skipped: 1234 })
+    await page.getByText('1,234 exchanges of bursts not recorded').waitFor()
+  })
+
   test('10,000 exchanges: scrolling and moving by keys stay responsive', async () => {
     const page = await open(createFakeRecorder(manySummaries(10_000)))
     await rowOf(page, 'tool_10000').waitFor()

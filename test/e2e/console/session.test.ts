@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
@@ -41,6 +42,20 @@ const signIn = async (site: ConsoleSite, credentials: object) => {
   return { answer, cookie, csrf, own: { cookie, origin: site.origin, 'x-dragoman-csrf': csrf } }
 }
 const signInByLink = (site: ConsoleSite) => signIn(site, { code: codeIn(site.gateway.createConsoleLink().url) })
+
+/** The rows of the tables of endpoints, as they are written. */
+const endpointsOfSources = (): string[] => {
+  const folder = new URL('../../../src/admin/', import.meta.url)
+  const texts = readdirSync(folder)
+    .filter(file => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+    .map(file => readFileSync(new URL(file, folder), 'utf8'))
+  const rows = [...texts.join('\n').matchAll(/method: '(\w+)'(?: as const)?,\s+path: ['`](\/admin\/[^'`]+)['`]/g)]
+  return rows.flatMap(([, method = '', path = '']) =>
+    path.includes('${action}')
+      ? ['start', 'stop', 'restart', 'retry'].map(action => `${method} ${path.replace('${action}', action)}`)
+      : [`${method} ${path}`],
+  )
+}
 
 describeConsole('a session of the console', site => {
   test('a link signs in as the owner, once', async () => {
@@ -149,9 +164,10 @@ describeConsole('a session of the console', site => {
     const document = JSON.parse(answer.text) as { openapi: string; paths: Record<string, object> }
     expect(document.openapi).toBe('3.1.0')
     expect(await new Validator().validate(document)).toEqual({ valid: true })
-    expect(Object.keys(document.paths)).toEqual(
-      expect.arrayContaining(['/admin/session', '/admin/events', '/admin/status', '/admin/openapi.json']),
+    const described = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map(method => `${method.toUpperCase()} ${path}`),
     )
+    expect(described.toSorted()).toEqual([...endpointsOfSources(), 'GET /admin/openapi.json'].toSorted())
   })
 
   test('in a browser the link signs in and leaves the address, also in a tab that is open', async () => {
@@ -318,4 +334,40 @@ describe('with tokens', () => {
     },
     { prepare: data => write(data, ALL) },
   )
+})
+
+describeConsole('a session of an API token', site => {
+  test('a session ends when the API token that opened it expires: its events and its MCP token, too', async () => {
+    const secret = createSecret()
+    const expires = new Date(Date.now() + 8000).toISOString()
+    const token: Token = {
+      ...{ id: 'short', name: 'short', hash: hashSecret(secret), principal: 'ann', workspaces: ['*'], admin: true },
+      ...{ created: new Date().toISOString(), expires },
+    }
+    await writeFile(join(site.data, 'tokens.json'), encodeTokens([token]), { mode: 0o600 })
+    const signedIn = async () => (await signIn(site, { token: secret })).answer.status
+    await expect.poll(signedIn, { timeout: 2000, interval: 50 }).toBe(200)
+    const { answer, cookie } = await signIn(site, { token: secret })
+    const { mcpToken = '' } = infoOf(answer)
+    const call = async (): Promise<number> => {
+      const headers = {
+        authorization: `Bearer ${mcpToken}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      }
+      const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } }
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
+      return (await fetch(`${site.origin}/mcp/demo`, { method: 'POST', headers, body })).status
+    }
+    expect(await call()).toBe(200)
+    const feed = await fetch(`${site.origin}/admin/events`, { headers: { cookie } })
+    expect(feed.status).toBe(200)
+    const read = async (): Promise<void> => {
+      for await (const _ of feed.body ?? []); // until it ends
+    }
+    await read().catch(() => {}) // the connection is closed
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires))
+    expect(await call()).toBe(401)
+    expect(infoOf(await send(site.origin, 'GET', '/admin/session', { cookie }))).toMatchObject({ role: 'none' })
+  })
 })

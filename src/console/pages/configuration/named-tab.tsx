@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import type { VNode } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { ConfigObject } from '../../../admin/api/config.ts'
 import { Button } from '../../parts/button.tsx'
@@ -22,7 +22,7 @@ export interface NamedTabProps {
   readonly nameHint: string
   readonly namePattern?: RegExp | undefined
   readonly empty: string // what to do next
-  readonly detail: (row: EntryRow) => ComponentChildren
+  readonly detail: (row: EntryRow) => VNode
 }
 
 /** Entries with names: workspaces and policies. They are created, renamed and removed in the draft. */

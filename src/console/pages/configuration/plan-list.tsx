@@ -46,6 +46,23 @@ export const PlanList = ({ plan, affected = [] }: PlanListProps) => {
   )
 }
 
+/** How the gateway reaches a server, which entries say by what they have. */
+const SERVER_KINDS: Readonly<Record<string, string>> = {
+  process: 'stdio',
+  remote: 'HTTP',
+  builtin: 'the gateway itself',
+  openapi: 'OpenAPI',
+}
+
+const detailText = ({ at, from, to }: ConfigChange['details'][number]): string => {
+  if (at === 'kind') {
+    const [before, after] = [from, to].map(kind => kind && (SERVER_KINDS[kind] ?? kind))
+    return before === undefined ? `over ${after ?? 'nothing'}` : `over ${after ?? 'nothing'} instead of ${before}`
+  }
+  if (from === undefined) return to === undefined ? `${at} differs` : `${at}: ${to}`
+  return `${at}: ${from} → ${to ?? 'absent'}`
+}
+
 interface PlanRowProps {
   readonly change: ConfigChange
   readonly noun: string
@@ -60,14 +77,9 @@ const PlanRow = ({ change: { name, kind, details }, noun, needsRestart }: PlanRo
     <span>
       <span class="visually-hidden">{kind} </span>
       {noun} <strong>{name}</strong> {needsRestart && <Badge kind="warn">needs a restart</Badge>}
-      {details.map(({ at, from, to }) => (
-        <span key={at} class="config-plan-detail mono">
-          {at}
-          {from === undefined && to === undefined
-            ? ' differs'
-            : from === undefined
-              ? `: ${to ?? ''}`
-              : `: ${from} → ${to ?? 'absent'}`}
+      {details.map(detail => (
+        <span key={detail.at} class="config-plan-detail mono">
+          {detailText(detail)}
         </span>
       ))}
     </span>

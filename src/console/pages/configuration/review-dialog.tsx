@@ -50,7 +50,7 @@ export const ReviewDialog = ({ onClose, onConflict }: ReviewDialogProps) => {
       setSaving(false)
     }
   }
-  useShortcuts('Review', [{ keys: 'mod+s', label: 'Save', isGlobal: true, run: () => void run() }])
+  useShortcuts('Review', [{ keys: 'mod+s', label: 'Save', isGlobal: true, isOfDialog: true, run: () => void run() }])
   return (
     <Dialog
       title="Review and save"

@@ -56,8 +56,7 @@ export const SettingsTab = ({ selected }: { readonly selected: string | undefine
       defaultWidth={520}
       onClose={() => open()}
       detail={
-        section !== undefined &&
-        sectionSchema && (
+        section === undefined || sectionSchema === undefined ? undefined : (
           <form class="config-detail" onSubmit={event => event.preventDefault()}>
             <p class="quiet">{sectionSchema.description} Changes take effect after a restart.</p>
             <fieldset key={section} class="config-plain" disabled={!canEdit.value}>

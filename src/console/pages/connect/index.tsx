@@ -59,14 +59,14 @@ export const ConnectPage = ({ path, query }: PageProps) => {
     logins: () => show(logins, list => <LoginsTab list={list} onChanged={logins.reload} {...shared} />),
   }
   const hasOAuth = oauth.value?.isOn === true || tab === 'oauth'
-  const needed = logins.value?.servers.length
+  /** A server that may ask for a login counts when it has asked, or when a user is logged in. */
+  const needed = logins.value?.servers.filter(({ isDemanded, logins: own }) => isDemanded || own.length > 0).length
   return (
     <PageFrame
       title="Connect"
       detail={TITLES[tab]}
       toolbar={
         <>
-          <Search label={`Search ${TITLES[tab].toLowerCase()}`} value={search} onInput={setSearch} />
           {tab === 'clients' && (
             <span class="connect-workspace">
               <span class="quiet" aria-hidden="true">
@@ -92,6 +92,7 @@ export const ConnectPage = ({ path, query }: PageProps) => {
               New token
             </Button>
           )}
+          <Search label={`Search ${TITLES[tab].toLowerCase()}`} value={search} onInput={setSearch} />
         </>
       }
     >

@@ -146,7 +146,11 @@ export const NewTokenDialog = ({ name: proposed = '', workspace, onCreated, onCl
               />
               It may change the gateway, as its owner
             </label>
-            <p class="field-hint">{isLimited ? LIMITED : 'Without it, its holder may look at everything here.'}</p>
+            <p class="field-hint">
+              {isLimited
+                ? LIMITED
+                : 'Without it, its holder sees the state of servers, the configuration and its own memory here: no messages, no logs, no tokens, no logins.'}
+            </p>
           </fieldset>
           {needsSure && <FirstTokenWarning list={list} isSure={isSure} onSure={setSure} />}
           {error && error.field === undefined && <Callout kind="error">{error.text}</Callout>}

@@ -50,7 +50,7 @@ export const EntityPane = ({ place }: { readonly place: MemoryPlace }) => {
         </span>
       </header>
       <p class="quiet">
-        {plural(entity.facts, 'fact')} · {plural(data.mentions, 'episode')} · known since <Time at={data.learntAt} />
+        {plural(entity.facts, 'fact')} · {plural(data.mentions, 'episode')} · first stored <Time at={data.learntAt} />
         {data.aliases.length > 0 && ` · also ${data.aliases.join(', ')}`}
       </p>
       {entity.summary !== '' && <p class="memory-summary">{entity.summary}</p>}

@@ -106,7 +106,7 @@ interface LaneProps {
 }
 
 const ValidityLane = ({ fact, scale, now }: LaneProps) => {
-  const bar = validityBar(fact, scale)
+  const bar = validityBar(fact, scale, now)
   const opened = `${bar.opensLeft ? ' validity-opens-left' : ''}${bar.opensRight ? ' validity-opens-right' : ''}`
   const today = ((now - scale.from) / (scale.to - scale.from)) * 100
   return (

@@ -61,7 +61,7 @@ export const ForgetDialog = ({ place, preset, onClose }: ForgetDialogProps) => {
   const mayForget = plan !== undefined && !isEmptyPlan(plan)
   return (
     <Dialog
-      title={preset ? `Forget ${preset.name}` : 'Forget'}
+      title={preset ? `Forget “${preset.name}”` : 'Forget'}
       size="medium"
       onClose={finish}
       onSubmit={() => void (result ? finish() : mayForget ? forget() : preview())}

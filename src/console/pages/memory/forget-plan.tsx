@@ -3,9 +3,9 @@ import { plural } from '../../parts/format.ts'
 import { Icon } from '../../parts/icon.tsx'
 
 const KINDS = [
-  ['episodes', 'episode', 'episodes'],
-  ['entities', 'entity', 'entities'],
-  ['facts', 'fact', 'facts'],
+  ['episodes', 'episode', 'episodes', ''],
+  ['entities', 'entity', 'entities', 'nothing else mentions them'],
+  ['facts', 'fact', 'facts', 'nothing else states them'],
 ] as const
 const MOST_SHOWN = 100 // of each list
 
@@ -20,10 +20,13 @@ export const ForgetPlanView = ({ plan }: { readonly plan: ForgetPlan }) => {
       <p>
         <strong>This erases {counts}.</strong> It cannot be undone.
       </p>
-      {KINDS.map(([key, , many]) => (
+      {KINDS.map(([key, , many, why]) => (
         <div key={key}>
           <PlanList title={many} rows={plan[key].filter(({ isNamed }) => isNamed)} />
-          <PlanList title={`${many} that go with them`} rows={plan[key].filter(({ isNamed }) => !isNamed)} />
+          <PlanList
+            title={`${many} that go with them, because ${why}`}
+            rows={plan[key].filter(({ isNamed }) => !isNamed)}
+          />
         </div>
       ))}
     </div>

@@ -16,11 +16,14 @@ import { MemoryToolbar } from './memory-toolbar.tsx'
 import { SearchView } from './search-view.tsx'
 import { StatisticsView } from './statistics-view.tsx'
 import { TimelineView } from './timeline-view.tsx'
+import { useFollowing } from './use-following.ts'
+
+const LIST = 'admin/memory'
 
 /** The page Memory: what agents have stored, searched and edited. */
 export const MemoryPage = ({ path, query }: PageProps) => {
   const place = readMemoryPlace(path, query)
-  const { data: list, error } = useMemoryData<MemoryServerList>('admin/memory')
+  const { data: list, error } = useMemoryData<MemoryServerList>(LIST)
   const framed = (content: ComponentChildren, toolbar?: ComponentChildren) => (
     <PageFrame title="Memory" toolbar={toolbar}>
       {content}
@@ -73,6 +76,11 @@ const OneMemory = ({ list, server, place, isEmpty }: OneMemoryProps) => {
   const path = `admin/memory/stats${memoryQuery({ ...place, group: undefined, asOf: undefined })}`
   const { data: stats, error } = useMemoryData<MemoryStats>(isEmpty ? undefined : path)
   const hasNothing = isEmpty || (stats !== undefined && stats.groups.length === 0)
+  useFollowing({
+    server: server.name,
+    ...(isEmpty ? { path: LIST, known: list } : { path, known: stats }),
+    isOn: hasNothing || place.view !== 'graph', // which would be arranged anew under the eyes of its reader
+  })
   const toolbar = <MemoryToolbar {...{ list, server, place }} stats={hasNothing ? undefined : stats} />
   return (
     <PageFrame title="Memory" detail={tabTitle(place)} toolbar={toolbar}>

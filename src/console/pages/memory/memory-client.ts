@@ -16,6 +16,10 @@ export interface Loaded<T> {
   readonly isLoading: boolean
 }
 
+/** The old value where the new one is equal: nothing is computed or arranged again. */
+const sameOr = <T>(before: T | undefined, next: T): T =>
+  before !== undefined && JSON.stringify(before) === JSON.stringify(next) ? before : next
+
 /** Reads a path of the admin API, and again when it or the memory changes; undefined: nothing is read. */
 export const useMemoryData = <T>(path: string | undefined, delayMs = 0): Loaded<T> => {
   const [state, setState] = useState<Loaded<T> & { readonly path?: string }>({ isLoading: true })
@@ -26,7 +30,7 @@ export const useMemoryData = <T>(path: string | undefined, delayMs = 0): Loaded<
     setState(before => ({ ...before, isLoading: true }))
     const read = (): void =>
       void api.get<T>(path, { signal: abort.signal }).then(
-        data => setState({ data, isLoading: false, path }),
+        data => setState(before => ({ data: sameOr(before.data, data), isLoading: false, path })),
         (error: unknown) => {
           if (!abort.signal.aborted) setState({ error: messageOf(error), isLoading: false, path })
         },

@@ -87,9 +87,12 @@ const AsOf = ({ value, onChange }: AsOfProps) => (
         onChange={({ currentTarget }) => onChange(currentTarget.value || undefined)}
       />
     </label>
-    {value !== undefined && (
-      <IconButton icon="close" label="Show what is true now" onClick={() => onChange(undefined)} />
-    )}
+    <IconButton
+      icon="close"
+      label="Show what is true now"
+      disabled={value === undefined}
+      onClick={() => onChange(undefined)}
+    />
   </span>
 )
 

@@ -7,7 +7,8 @@ export type TimelineRow =
   | { readonly kind: 'item'; readonly key: string; readonly item: TimelineItem }
   | { readonly kind: 'more'; readonly key: string }
 
-const idOf = (item: TimelineItem): string => (item.kind === 'episode' ? item.episode.id : item.fact.id)
+export const timelineKey = (item: TimelineItem): string =>
+  `${item.kind} ${item.kind === 'episode' ? item.episode.id : item.fact.id}`
 
 /** Items, newest first, with a heading for each day. */
 export const timelineRows = (items: readonly TimelineItem[], hasMore: boolean, now: number): readonly TimelineRow[] => {
@@ -19,7 +20,7 @@ export const timelineRows = (items: readonly TimelineItem[], hasMore: boolean, n
     let to = from
     while (to < items.length && dayOf(items[to]?.at ?? 0) === day) to++
     rows.push({ kind: 'day', key: `day ${day} ${from}`, title: dayHeading(first.at, now), count: to - from })
-    for (const item of items.slice(from, to)) rows.push({ kind: 'item', key: `${item.kind} ${idOf(item)}`, item })
+    for (const item of items.slice(from, to)) rows.push({ kind: 'item', key: timelineKey(item), item })
     from = to
   }
   return hasMore ? [...rows, { kind: 'more', key: 'more' }] : rows

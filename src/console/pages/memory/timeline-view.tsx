@@ -14,7 +14,7 @@ import { type MemoryPlace, memoryHref, memoryQuery } from './memory-address.ts'
 import { useMemoryData } from './memory-client.ts'
 import { isPast, spanText } from './memory-dates.ts'
 import { MemoryFailure, MemoryLoading } from './memory-states.tsx'
-import { type TimelineRow, timelineRows } from './timeline-rows.ts'
+import { type TimelineRow, timelineKey, timelineRows } from './timeline-rows.ts'
 
 const KINDS = [
   { value: 'all', label: 'Episodes and facts' },
@@ -44,6 +44,17 @@ export const TimelineView = ({ place }: { readonly place: MemoryPlace }) => {
   )
 }
 
+const readPage = (path: string, after: string): Promise<MemoryTimeline> =>
+  api.get<MemoryTimeline>(`${path}${path.includes('?') ? '&' : '?'}after=${encodeURIComponent(after)}`)
+
+/** So many pages after the first one, or all. */
+const readAfter = async (path: string, first: MemoryTimeline, count: number): Promise<readonly MemoryTimeline[]> => {
+  const pages: MemoryTimeline[] = []
+  for (let { next } = first; next !== undefined && pages.length < count; next = pages.at(-1)?.next)
+    pages.push(await readPage(path, next))
+  return pages
+}
+
 interface TimelineRowsProps {
   readonly first: MemoryTimeline
   readonly path: string
@@ -53,19 +64,28 @@ interface TimelineRowsProps {
 const TimelineRows = ({ first, path, place }: TimelineRowsProps) => {
   const [later, setLater] = useState<readonly MemoryTimeline[]>([])
   const [selected, setSelected] = useState<string | undefined>()
-  useEffect(() => setLater([]), [first]) // it was read again after a change
+  // It was read again after a change: the pages after it are read again too, so that the reader stays where they are.
+  useEffect(() => {
+    if (later.length === 0) return
+    let isLatest = true
+    readAfter(path, first, later.length).then(
+      pages => isLatest && setLater(pages),
+      (error: unknown) => void toast(messageOf(error), { kind: 'error' }),
+    )
+    return () => {
+      isLatest = false
+    }
+  }, [first])
   const pages = [first, ...later]
   const next = pages.at(-1)?.next
   const rows = useMemo(() => {
-    const items = [first, ...later].flatMap(page => page.items)
-    return timelineRows(items, next !== undefined, Date.now())
+    const items = new Map([first, ...later].flatMap(page => page.items.map(item => [timelineKey(item), item])))
+    return timelineRows([...items.values()], next !== undefined, Date.now())
   }, [first, later, next])
   const loadMore = async (): Promise<void> => {
     if (next === undefined) return
     try {
-      const more = await api.get<MemoryTimeline>(
-        `${path}${path.includes('?') ? '&' : '?'}after=${encodeURIComponent(next)}`,
-      )
+      const more = await readPage(path, next)
       setLater(before =>
         before.at(-1)?.next === next || (before.length === 0 && first.next === next) ? [...before, more] : before,
       )

@@ -23,6 +23,12 @@ describe('the axis', () => {
     expect(ticks.length).toBeLessThanOrEqual(7)
     for (const { left } of ticks) expect(left).toBeGreaterThanOrEqual(0)
   })
+  it('ends where the last thing is known: a fact of today shows the days before it', () => {
+    const scale = validityScale([{ validFrom: NOW - 3_600_000 }], NOW)
+    expect(NOW - scale.from).toBeGreaterThan(6.9 * 86_400_000)
+    expect(scale.to - NOW).toBeLessThan(86_400_000)
+    for (const { label } of scale.ticks) expect(Date.parse(label)).toBeLessThanOrEqual(NOW)
+  })
   it('exists without a date, and with impossible ones', () => {
     expect(validityScale([{}], NOW).ticks.length).toBeGreaterThan(0)
     const scale = validityScale([{ validFrom: 8.64e15, validUntil: -8.64e15 }], NOW)
@@ -33,20 +39,29 @@ describe('the axis', () => {
 describe('a bar', () => {
   const scale = validityScale([{ validFrom: from(2020) }], NOW)
   it('begins and ends with its fact', () => {
-    const { left, width, opensLeft, opensRight } = validityBar({ validFrom: from(2021), validUntil: from(2023) }, scale)
+    const { left, width, opensLeft, opensRight } = validityBar(
+      { validFrom: from(2021), validUntil: from(2023) },
+      scale,
+      NOW,
+    )
     expect([opensLeft, opensRight]).toEqual([false, false])
     expect(width / (100 - 2 * left + left)).toBeGreaterThan(0.2)
   })
-  it('is open where there is no date', () => {
-    expect(validityBar({}, scale)).toEqual({ left: 0, width: 100, opensLeft: true, opensRight: true })
-    expect(validityBar({ validUntil: from(2023) }, scale)).toMatchObject({
+  it('is open where there is no date, and ends now', () => {
+    const now = ((NOW - scale.from) / (scale.to - scale.from)) * 100
+    expect(now).toBeLessThan(100)
+    expect(validityBar({}, scale, NOW)).toEqual({ left: 0, width: now, opensLeft: true, opensRight: true })
+    const later = validityScale([{ validFrom: from(2020) }, { validFrom: from(2027) }], NOW)
+    const { left, width } = validityBar({ validFrom: from(2027) }, later, NOW)
+    expect(left + width).toBe(100)
+    expect(validityBar({ validUntil: from(2023) }, scale, NOW)).toMatchObject({
       left: 0,
       opensLeft: true,
       opensRight: false,
     })
   })
   it('of a moment can be seen', () => {
-    expect(validityBar({ validFrom: from(2021), validUntil: from(2021) }, scale).width).toBeGreaterThan(0.5)
+    expect(validityBar({ validFrom: from(2021), validUntil: from(2021) }, scale, NOW).width).toBeGreaterThan(0.5)
   })
 })
 

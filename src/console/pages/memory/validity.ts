@@ -27,19 +27,19 @@ const YEAR = 365.25 * DAY
 const LEAST_SPAN = 7 * DAY
 const PADDING = 0.04 // of the span, on both sides
 const MOST_TICKS = 6
-const LAST_TICK = 94 // percent: the label of a later one would be cut off
+const LAST_TICKS = { day: 84, month: 90, year: 94 } // percent: the label of a later one would be cut off
 const LEAST_WIDTH = 0.6 // percent: a moment can be seen, too
 const OLDEST = -62_135_596_800_000 // the year 1
 const NEWEST = 253_402_300_799_000 // the year 9999
 
 const isDrawn = (at: number | undefined): at is number => at !== undefined && at >= OLDEST && at <= NEWEST
 
-/** An axis that shows the beginning and the end of every fact, and now. */
+/** An axis that shows the beginning and the end of every fact, and now; nothing later, and at least the last week. */
 export const validityScale = (facts: readonly Span[], now: number): ValidityScale => {
   const times = facts.flatMap(({ validFrom, validUntil }) => [validFrom, validUntil].filter(isDrawn))
   const [first, last] = [Math.min(now, ...times), Math.max(now, ...times)]
   const span = Math.max(LEAST_SPAN, last - first)
-  const [from, to] = [first - span * PADDING, Math.max(last, first + span) + span * PADDING]
+  const [from, to] = [Math.min(first, last - span) - span * PADDING, last + span * PADDING]
   return { from, to, ticks: ticksOf(from, to) }
 }
 
@@ -60,7 +60,7 @@ const ticksOf = (from: number, to: number): readonly ScaleTick[] => {
   const ticks: ScaleTick[] = []
   for (let at = firstTick(from, unit, count); at <= to; at = nextTick(at, unit, count))
     if (at >= from) ticks.push({ label: labelOf(at, unit), left: percent(at, from, to) })
-  return ticks.filter(({ left }) => left <= LAST_TICK)
+  return ticks.filter(({ left }) => left <= LAST_TICKS[unit])
 }
 
 const firstTick = (from: number, unit: 'day' | 'month' | 'year', count: number): number => {
@@ -88,10 +88,12 @@ const labelOf = (at: number, unit: 'day' | 'month' | 'year'): string =>
 
 const percent = (at: number, from: number, to: number): number => ((at - from) / (to - from)) * 100
 
-export const validityBar = ({ validFrom, validUntil }: Span, { from, to }: ValidityScale): ValidityBar => {
+/** A fact that is still true is drawn until now; one that begins later, to the end of the axis. */
+export const validityBar = ({ validFrom, validUntil }: Span, { from, to }: ValidityScale, now: number): ValidityBar => {
   const opensLeft = !isDrawn(validFrom)
   const opensRight = !isDrawn(validUntil)
   const left = opensLeft ? 0 : percent(validFrom, from, to)
-  const right = opensRight ? 100 : percent(validUntil, from, to)
+  const isLater = !opensLeft && validFrom > now
+  const right = opensRight ? (isLater ? 100 : percent(now, from, to)) : percent(validUntil, from, to)
   return { left, width: Math.max(LEAST_WIDTH, right - left), opensLeft, opensRight }
 }

@@ -63,8 +63,12 @@ export const OverviewPage = ({ path: [selected], query }: PageProps) => {
         onInput={value => go(selected, { q: value || undefined, ...listTab })}
         count={
           isTasks
-            ? { shown: tasks.length, total: list?.tasks.length ?? 0 }
-            : { shown: shown.length, total: rows.length }
+            ? list
+              ? { shown: tasks.length, total: list.tasks.length }
+              : null
+            : status
+              ? { shown: shown.length, total: rows.length }
+              : null
         }
       />
     </>
@@ -145,7 +149,7 @@ export const OverviewPage = ({ path: [selected], query }: PageProps) => {
 const GoneServer = ({ name, onClose }: { readonly name: string; readonly onClose: () => void }) => (
   <Empty
     icon="warning"
-    title={`There is no server ${name}`}
+    title={`There is no server “${name}”`}
     text="It was removed from the configuration, or renamed. Its log is kept while the gateway runs."
     command={`dragoman logs ${name}`}
   >

@@ -72,8 +72,8 @@ const Charts = ({ row }: { readonly row: OverviewRow }) => {
       <Chart title="Latency" value={row.meanMs === undefined ? '–' : formatDuration(row.meanMs)}>
         <Sparkline values={ms} label="Latency, 10 min" format={formatDuration} {...CHART} />
       </Chart>
-      <Chart title="Calls" value={formatCount(row.calls)}>
-        <Sparkline values={calls} label="Calls in 10 s" format={formatCount} {...CHART} />
+      <Chart title="Requests" value={formatCount(row.calls)}>
+        <Sparkline values={calls} label="Requests in 10 s" format={formatCount} {...CHART} />
       </Chart>
       <Chart title="Errors" value={share === undefined ? '–' : formatShare(share)}>
         <Sparkline values={errors} label="Errors in 10 s" format={formatCount} tone="error" {...CHART} />
@@ -102,19 +102,21 @@ const eraText = (revision: string): string =>
   isRevision(revision) ? `${revision} (${isModern(revision) ? 'modern' : 'legacy'})` : revision
 
 const factsOf = ({ status, dot, word }: OverviewRow): readonly (readonly [string, ComponentChildren])[] => {
-  const { since, transport, revision, tools, processes, figures, activity } = status
+  const { state, since, transport, revision, tools, processes, figures, activity } = status
+  const unknown = state === 'disabled' ? 'not known while it does not run' : 'not known yet'
   return [
     ['State', <StateDot key="state" state={dot} label={word} />],
     ['Since', since === undefined ? undefined : <Time key="since" at={since} />],
     ['Transport', transport],
-    ['Revision', revision === undefined ? 'not known yet' : eraText(revision)],
-    ['Tools', tools === undefined ? 'not known yet' : formatCount(tools)],
+    ['Revision', revision === undefined ? unknown : eraText(revision)],
+    ['Tools', tools === undefined ? unknown : formatCount(tools)],
     ['Processes', processes === undefined ? undefined : plural(processes, 'process', 'processes')],
-    ['All calls', activity ? `${plural(activity.calls, 'call')}, ${plural(activity.errors, 'error')}` : 'none yet'],
-    ['In progress', figures?.running === undefined ? undefined : plural(figures.running, 'call')],
-    ['In the queue', figures ? plural(figures.waiting, 'call') : undefined],
+    // Lists, discovery and health checks are among them.
+    ['Requests', activity ? `${plural(activity.calls, 'request')}, ${plural(activity.errors, 'error')}` : 'none yet'],
+    ['In progress', figures?.running === undefined ? undefined : plural(figures.running, 'request')],
+    ['In the queue', figures ? plural(figures.waiting, 'request') : undefined],
     ['Went down', figures ? plural(figures.openings, 'time') : undefined],
-    ['Retries', figures ? formatCount(figures.retries) : undefined],
+    ['Sent again', figures ? plural(figures.retries, 'request') : undefined],
   ]
 }
 

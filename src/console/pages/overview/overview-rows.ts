@@ -7,7 +7,7 @@ export interface OverviewRow {
   readonly word: string // its state
   readonly dot: 'ok' | 'warn' | 'error' | 'off' | 'busy'
   readonly workspaces: readonly string[]
-  readonly calls: number // of the last ten minutes, as the figures below
+  readonly calls: number // all requests of the last ten minutes, also lists and health checks; as the figures below
   readonly errors: number
   readonly meanMs: number | undefined
   readonly problem: string | undefined // why it is not ready, or its last error

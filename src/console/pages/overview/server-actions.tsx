@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { LoginList } from '../../../admin/api/logins.ts'
 import type { ServerAction, ServerActionResult } from '../../../admin/api/servers.ts'
 import { api, messageOf } from '../../api.ts'
@@ -28,14 +28,26 @@ export const ServerActions = ({ row }: { readonly row: OverviewRow }) => {
   const isOff = status.state === 'disabled'
   const canRetry = ['down', 'degraded', 'untried', 'connecting'].includes(status.state)
 
+  const buttons = useRef<HTMLDivElement>(null)
+  const hasActed = useRef(false)
+  // The button that was pressed may be gone, or disabled meanwhile: the keyboard stays among the buttons.
+  useEffect(() => {
+    if (!hasActed.current || running !== undefined || document.activeElement !== document.body) return
+    buttons.current?.querySelector<HTMLButtonElement>('button:not(:disabled)')?.focus()
+  }, [running, asking, isOff, canRetry])
+
   const run = async (action: ServerAction): Promise<void> => {
+    hasActed.current = true
     setRunning(action)
     try {
       const { server } = await api.post<ServerActionResult>(`admin/servers/${encodeURIComponent(name)}/${action}`)
       const failed = action === 'retry' && server.state !== 'ready'
-      toast(failed ? `${name} is still ${server.state}` : `${name} ${action === 'retry' ? 'is ready' : DONE[action]}`, {
-        kind: failed ? 'error' : 'ok',
-      })
+      toast(
+        failed ? `“${name}” is still ${server.state}` : `“${name}” ${action === 'retry' ? 'is ready' : DONE[action]}`,
+        {
+          kind: failed ? 'error' : 'ok',
+        },
+      )
     } catch (error) {
       toast(messageOf(error), { kind: 'error' })
     }
@@ -50,7 +62,7 @@ export const ServerActions = ({ row }: { readonly row: OverviewRow }) => {
   const shared = { title, disabled: title !== undefined || running !== undefined }
 
   return (
-    <div class="server-actions">
+    <div ref={buttons} class="server-actions">
       {status.hasLogin && (
         <Button icon="sign-in" kind="primary" {...shared} onClick={openLogin}>
           Log in
@@ -77,7 +89,7 @@ export const ServerActions = ({ row }: { readonly row: OverviewRow }) => {
       )}
       {asking !== undefined && (
         <Confirm
-          title={asking === 'stop' ? `Stop ${name}?` : `Restart ${name}?`}
+          title={asking === 'stop' ? `Stop “${name}”?` : `Restart “${name}”?`}
           action={asking === 'stop' ? 'Stop' : 'Restart'}
           isBusy={running === asking}
           onConfirm={() => void run(asking)}

@@ -65,8 +65,8 @@ const COLUMNS: readonly TableColumn<OverviewRow>[] = [
   },
   {
     id: 'calls',
-    title: 'Calls',
-    width: '64px',
+    title: 'Requests',
+    width: '72px',
     isNumber: true,
     hideBelow: 520,
     cell: ({ calls }) => formatCount(calls),

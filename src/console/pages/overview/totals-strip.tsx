@@ -24,7 +24,7 @@ const totalsOf = (status: GatewayStatus, now: number): readonly Total[] => {
     { name: 'Sessions', value: formatCount(sessions), title: 'Open sessions of clients' },
     { name: 'Channels', value: formatCount(channels), title: 'Open channels of HTTP+SSE clients' },
     { name: 'Streams', value: formatCount(streams), title: 'Open event streams' },
-    { name: 'Calls', value: formatCount(calls), title: 'Requests that have not been answered' },
+    { name: 'In progress', value: formatCount(calls), title: 'Requests of clients that have not been answered' },
     {
       name: 'Tasks',
       value: formatCount(tasks),

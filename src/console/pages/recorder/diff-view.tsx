@@ -5,6 +5,7 @@ import { colouredJson } from '../../parts/json-text.tsx'
 import type { MessageFlow } from './align.ts'
 import type { NumberedHeader, PairComparison } from './compare-pair.ts'
 import type { DiffLine, JsonChange, LineSide } from './diff.ts'
+import { differingPart } from './differing-part.ts'
 import { type FoldedPart, foldLines } from './fold-lines.ts'
 
 const SIGNS = { added: '+', removed: '−', changed: '~', moved: '⇄' } as const
@@ -147,16 +148,12 @@ interface LineTextProps {
 /** A text; if the other side has another, with the part that differs emphasised. */
 const LineText = ({ text, other, show }: LineTextProps) => {
   if (other === undefined) return <>{show(text)}</>
-  let start = 0
-  while (start < text.length && text[start] === other[start]) start++
-  let end = 0
-  while (end < Math.min(text.length, other.length) - start && text.at(-1 - end) === other.at(-1 - end)) end++
-  const middle = text.slice(start, text.length - end)
+  const [before, middle, after] = differingPart(text, other)
   return (
     <>
-      {show(text.slice(0, start))}
+      {show(before)}
       {middle !== '' && <mark>{middle}</mark>}
-      {text.slice(text.length - end)}
+      {after}
     </>
   )
 }

@@ -7,7 +7,7 @@ import { Menu } from '../../parts/menu.tsx'
 import { Bytes, Duration } from '../../parts/quantities.tsx'
 import { toast } from '../../parts/toast.tsx'
 import { hrefTo } from '../../router.ts'
-import { OUTCOMES } from './filters.ts'
+import { endingText, OUTCOMES } from './filters.ts'
 import { exportRecordings } from './recorder-toolbar.tsx'
 import { formatClock } from './recordings-table.tsx'
 
@@ -28,8 +28,9 @@ const exploreHref = ({ method, workspace, subject }: Recording): string | undefi
 
 /** What was called, how it ended, and what can be done with the recording. */
 export const ExchangeHead = ({ recording, onClose, onNewer, onOlder }: ExchangeHeadProps) => {
-  const { id, at, method, subject, outcome, error, durationMs, bytes, workspace, principal, isTranslated } = recording
+  const { id, at, method, subject, outcome, durationMs, bytes, workspace, principal, isTranslated } = recording
   const explore = exploreHref(recording)
+  const ending = endingText(recording)
   const copyReplay = (): void => {
     copyText(`dragoman replay ${fileOf(id)}`).then(
       () => toast('Copied. Export the file to the same folder first.', { kind: 'ok' }),
@@ -82,7 +83,9 @@ export const ExchangeHead = ({ recording, onClose, onNewer, onOlder }: ExchangeH
           <a href={hrefTo('recorder', [recording.continuedBy])}>the exchange with the answers →</a>
         )}
       </p>
-      {error !== undefined && <p class="rec-error rec-message">{error}</p>}
+      {ending !== undefined && (
+        <p class={outcome === 'cancelled' ? 'quiet rec-message' : 'rec-error rec-message'}>{ending}</p>
+      )}
     </header>
   )
 }

@@ -121,6 +121,11 @@ const Messages = ({ recording }: { readonly recording: Recording }) => {
           kept: the limit of one exchange was reached.
         </p>
       )}
+      {recording.dropped < 0 && (
+        <p class="rec-rest quiet">
+          It failed in a burst of exchanges. Of those, only failures are recorded, without the messages with servers.
+        </p>
+      )}
       {recording.outcome === 'running' && <p class="rec-rest quiet">Running: more messages may follow.</p>}
     </>
   )

@@ -32,6 +32,18 @@ export const OUTCOMES: Readonly<Record<RecordingOutcome, { readonly label: strin
 
 type OutcomeState = 'ok' | 'warn' | 'error' | 'off' | 'busy'
 
+const ENDINGS: Readonly<Record<string, string>> = {
+  cancelled: 'The client has cancelled it.',
+  gone: 'The client has disconnected.',
+  expired: 'The client did not come back in time.',
+  closing: 'The gateway was shutting down.',
+  moved: 'Its session belongs to another replica now.',
+}
+
+/** Why an exchange did not succeed, as a sentence; undefined if it did. */
+export const endingText = ({ outcome, error }: Pick<RecordingSummary, 'outcome' | 'error'>): string | undefined =>
+  outcome === 'cancelled' && error !== undefined ? (ENDINGS[error] ?? error) : error
+
 export const readFilter = (query: URLSearchParams): RecordingFilter =>
   Object.fromEntries(KEYS.flatMap(key => (query.get(key) ? [[key, query.get(key)]] : [])))
 
@@ -49,13 +61,16 @@ export const matchesFilter = (summary: RecordingSummary, filter: RecordingFilter
   (!filter.outcome || summary.outcome === filter.outcome) &&
   (!filter.translated || summary.isTranslated)
 
-/** The values that occur in a column, sorted; the chosen one is always among them. */
+const MOST_VALUES = 500 // clients can invent methods
+
+/** The values that occur in a column, and those that did before, sorted; the chosen one is always among them. */
 export const valuesOf = (
   rows: readonly RecordingSummary[],
   read: (row: RecordingSummary) => readonly string[],
-  chosen: string | undefined,
+  { chosen, before = [] }: { readonly chosen: string | undefined; readonly before?: readonly string[] | undefined },
 ): readonly string[] => {
   const found = new Set(chosen ? [chosen] : [])
   for (const row of rows) for (const value of read(row)) found.add(value)
+  for (const value of before) if (found.size < MOST_VALUES) found.add(value)
   return [...found].sort()
 }

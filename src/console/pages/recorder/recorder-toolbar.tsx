@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo, useRef, useState } from 'preact/hooks'
 import type { RecordingSummary } from '../../../admin/api/recorder.ts'
 import { api, messageOf, send } from '../../api.ts'
 import { IconButton } from '../../parts/button.tsx'
@@ -52,11 +52,18 @@ const COLUMN_FILTERS: readonly {
 /** The filters, in a row above the list. */
 export const RecorderFilters = ({ model, filter, onFilter }: RecorderFiltersProps) => {
   const rows = model.rows.value
+  const skipped = model.facts.value?.skipped ?? 0
   const change = (part: RecordingFilter): void => onFilter({ ...filter, ...part })
+  const before = useRef<readonly (readonly string[])[]>([]) // the rows of a filter have lost the other choices
   const columns = useMemo(
-    () => COLUMN_FILTERS.map(each => ({ ...each, values: valuesOf(rows, each.read, filter[each.key]) })),
+    () =>
+      COLUMN_FILTERS.map((each, at) => ({
+        ...each,
+        values: valuesOf(rows, each.read, { chosen: filter[each.key], before: before.current[at] }),
+      })),
     [rows, filter],
   )
+  before.current = columns.map(({ values }) => values)
   return (
     <div class="rec-filters">
       {columns.map(({ key, label, values }) => (
@@ -83,6 +90,11 @@ export const RecorderFilters = ({ model, filter, onFilter }: RecorderFiltersProp
         isOn={filter.translated !== undefined}
         onChange={isOn => change({ translated: isOn ? 'yes' : undefined })}
       />
+      {skipped > 0 && (
+        <span class="quiet" title="Of a burst of exchanges, a part is recorded, and up to 250 failures a second">
+          {plural(skipped, 'exchange')} of bursts not recorded
+        </span>
+      )}
     </div>
   )
 }
@@ -104,7 +116,7 @@ export const RecorderToolbar = (props: RecorderToolbarProps) => {
   return (
     <>
       <Search
-        label="Search exchanges and messages"
+        label="Search messages"
         value={filter.search ?? ''}
         onInput={search => change({ search })}
         {...(facts && { count: { shown: rows.length, total: Math.max(rows.length, facts.kept) } })}

@@ -123,7 +123,8 @@ export class RecordingsModel {
           list.recordings.filter(row => matchesFilter(row, this.filter)),
           MOST_ROWS,
         )
-        this.#next = found.length >= MOST_ROWS ? undefined : list.next
+        const isFurther = list.next !== this.#next // or a page would be read again and again
+        this.#next = found.length >= MOST_ROWS || !isFurther ? undefined : list.next
         const { recordings: _recordings, next: _next, ...facts } = list
         this.facts.value = facts
         this.rows.value = found

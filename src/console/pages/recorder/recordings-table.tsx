@@ -5,7 +5,7 @@ import { formatAbsolute, formatDuration } from '../../parts/format.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Bytes } from '../../parts/quantities.tsx'
 import type { TableColumn } from '../../parts/table.tsx'
-import { OUTCOMES } from './filters.ts'
+import { endingText, OUTCOMES } from './filters.ts'
 
 const CLOCK = new Intl.DateTimeFormat('en-GB', {
   hour: '2-digit',
@@ -29,7 +29,7 @@ const Duration = ({ ms, longest }: { readonly ms: number | undefined; readonly l
       <span class="rec-bar" aria-hidden="true">
         <span style={{ width: `${share * 100}%` }} />
       </span>
-      {formatDuration(ms)}
+      <span class="rec-duration-text">{formatDuration(ms)}</span>
     </span>
   )
 }
@@ -69,21 +69,25 @@ export const RECORDING_COLUMNS: readonly TableColumn<RecordingSummary>[] = [
   {
     id: 'client',
     title: 'Client',
-    width: 'minmax(120px, 1.8fr)',
+    width: 'minmax(120px, 2fr)',
     hideBelow: 860,
     cell: ({ client, dialect, revision }) => <RevisionName name={client} dialect={dialect} revision={revision} />,
   },
-  { id: 'method', title: 'Method', width: '144px', hideBelow: 520, cell: ({ method }) => method },
+  { id: 'method', title: 'Method', width: '174px', hideBelow: 520, cell: ({ method }) => method },
   {
     id: 'subject',
     title: 'Subject',
-    width: 'minmax(100px, 1.1fr)',
-    cell: ({ subject, method }) => subject ?? <span class="quiet rec-no-subject">{method}</span>,
+    width: 'minmax(100px, 1.9fr)',
+    cell: ({ subject, method }) => (
+      <span title={subject ?? method} class={subject === undefined ? 'quiet rec-no-subject' : undefined}>
+        {subject ?? method}
+      </span>
+    ),
   },
   {
     id: 'translated',
     title: '',
-    width: '34px',
+    width: '24px',
     cell: ({ isTranslated }) =>
       isTranslated && (
         <span class="rec-translated" role="img" aria-label="Translated" title="Translated between revisions">
@@ -94,7 +98,7 @@ export const RECORDING_COLUMNS: readonly TableColumn<RecordingSummary>[] = [
   {
     id: 'servers',
     title: 'Server',
-    width: 'minmax(110px, 1.3fr)',
+    width: 'minmax(110px, 1.65fr)',
     hideBelow: 720,
     cell: ({ servers }) => {
       const [first, ...more] = servers
@@ -107,16 +111,16 @@ export const RECORDING_COLUMNS: readonly TableColumn<RecordingSummary>[] = [
     id: 'outcome',
     title: 'Outcome',
     width: '96px',
-    cell: ({ outcome, error }) => (
-      <span title={error}>
-        <StateDot {...OUTCOMES[outcome]} />
+    cell: summary => (
+      <span title={endingText(summary)}>
+        <StateDot {...OUTCOMES[summary.outcome]} />
       </span>
     ),
   },
   {
     id: 'duration',
     title: 'Duration',
-    width: '96px',
+    width: '120px',
     isNumber: true,
     hideBelow: 460,
     cell: ({ durationMs }) => <Duration ms={durationMs} longest={longestInSight} />,
@@ -126,7 +130,7 @@ export const RECORDING_COLUMNS: readonly TableColumn<RecordingSummary>[] = [
     title: 'Size',
     width: '72px',
     isNumber: true,
-    hideBelow: 960,
+    hideBelow: 1180, // names of tools come first; the exchange says its size, too
     cell: ({ bytes }) => <Bytes value={bytes} />,
   },
 ]

@@ -38,6 +38,17 @@ describe('waterfallOf', () => {
     expect(gateway + server + client).toBeCloseTo(found.totalMs)
   })
 
+  test('a result that is written a moment later does not lengthen the exchange', () => {
+    const found = of(
+      recordingOf({ ...parkedRecording(), durationMs: 1.84 }, [
+        recordedMessage(0, { side: 'client', direction: 'in', kind: 'request', method: 'tools/call' }, { id: 1 }),
+        recordedMessage(1.92, { side: 'client', direction: 'out', kind: 'result' }, { id: 1, result: {} }),
+      ]),
+    )
+    expect(found.totalMs).toBe(1.84)
+    expect(shown(found)).toEqual(['tools/call 0–1.84: gateway 0–1.84'])
+  })
+
   test('a legacy client is waited for while it answers', () => {
     const recording = recordingOf({ ...parkedRecording(), durationMs: 60 }, [
       recordedMessage(0, { side: 'client', direction: 'in', kind: 'request', method: 'tools/call' }, { id: 1 }),

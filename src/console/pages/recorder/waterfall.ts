@@ -34,9 +34,10 @@ export interface Waterfall {
 const MOST_TICKS = 6
 
 /** When whom was waited for, and how long each request, question and answer took. */
-export const waterfallOf = (recording: Recording, messages: readonly ReadMessage[]): Waterfall => {
-  const lastMs = messages.reduce((last, { atMs }) => Math.max(last, atMs), 0)
-  const totalMs = Math.max(recording.durationMs ?? 0, lastMs)
+export const waterfallOf = (recording: Recording, recorded: readonly ReadMessage[]): Waterfall => {
+  // The result is written a moment after the exchange has ended: its duration is the one that the list shows, too.
+  const totalMs = recording.durationMs ?? recorded.reduce((last, { atMs }) => Math.max(last, atMs), 0)
+  const messages = recorded.map(message => (message.atMs > totalMs ? { ...message, atMs: totalMs } : message))
   const bars = phasesOf(messages, totalMs)
   const sums = { gateway: 0, server: 0, client: 0 }
   for (const { who, fromMs, toMs } of bars) sums[who] += toMs - fromMs
