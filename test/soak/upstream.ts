@@ -39,7 +39,7 @@ const resultsWith = (blob: string): Results => ({
   ping: () => ({}),
   'tools/list': () => ({
     ...COMPLETE,
-    tools: ['echo', 'slow'].map(name => ({ name, inputSchema: { type: 'object' } })),
+    tools: ['echo', 'slow', 'held'].map(name => ({ name, inputSchema: { type: 'object' } })),
   }),
   'tools/call': params => ({ ...COMPLETE, content: [{ type: 'text', text: JSON.stringify(params?.arguments) }] }),
   'resources/read': () => ({ ...COMPLETE, contents: [{ uri: 'soak://blob', mimeType: 'image/png', blob }] }),
@@ -66,6 +66,7 @@ export const startSoakUpstream = async (blob = ''): Promise<SoakUpstream> => {
       send(response, 202)
       return
     }
+    if (params?.name === 'held') return // never answered
     if (params?.name === 'slow') await sleep(SLOW_MS)
     const headers: Record<string, string> = { 'content-type': 'application/json' }
     if (method === 'initialize') {

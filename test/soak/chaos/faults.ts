@@ -45,8 +45,14 @@ export interface Victims {
   readonly postgres?: { kill(): Promise<void>; restart(): Promise<void> } | undefined
 }
 
-/** Does one fault, and waits until the victim runs again. Answers when it began. */
-export const inflict = async ({ kind, victim, waitMs, forMs }: Fault, victims: Victims): Promise<number> => {
+/** From the signal until the victim runs again. */
+export interface FaultTime {
+  readonly beganAt: number
+  readonly endedAt: number
+}
+
+/** Does one fault, and waits until the victim runs again. */
+export const inflict = async ({ kind, victim, waitMs, forMs }: Fault, victims: Victims): Promise<FaultTime> => {
   await sleep(waitMs)
   const gateway = victims.gateways[victim]
   const beganAt = Date.now()
@@ -64,5 +70,5 @@ export const inflict = async ({ kind, victim, waitMs, forMs }: Fault, victims: V
     await sleep(forMs)
     await gateway?.start()
   }
-  return beganAt
+  return { beganAt, endedAt: Date.now() }
 }

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../support/free-port.ts'
 import { livingWith } from '../../support/run-processes.ts'
+import type { FaultTime } from './faults.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 const START_MS = 120_000 // on a machine that does other work
@@ -22,7 +23,7 @@ process.once('exit', () => {
 export interface GatewayProgram {
   readonly origin: string
   readonly data: string
-  readonly holderKills: readonly number[] // when gateways that `dragoman stdio` had started instead were killed
+  readonly holderKills: readonly FaultTime[] // of gateways that `dragoman stdio` had started instead, which were killed
   readonly pid: number // of the process that runs now; 0: none
   start(): Promise<void>
   /** Sends a signal, without waiting for what it does. */
@@ -57,7 +58,7 @@ export const prepareGateway = async (folder: string, config: object, run: string
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
   const logFile = join(folder, 'log')
-  const holderKills: number[] = []
+  const holderKills: FaultTime[] = []
   let child: ChildProcess | undefined
 
   const start = async (): Promise<void> => {
@@ -73,8 +74,9 @@ export const prepareGateway = async (folder: string, config: object, run: string
     while (!((await isHealthy(origin)) && existsSync(join(data, 'daemon.json')))) {
       if (started.exitCode !== null) {
         if (endHolder(logTail(), run)) {
-          holderKills.push(Date.now())
-          return start()
+          const beganAt = Date.now()
+          await start()
+          return void holderKills.push({ beganAt, endedAt: Date.now() })
         }
         throw new Error(`the gateway ended with ${started.exitCode}:\n${logTail()}`)
       }

@@ -85,6 +85,15 @@ export class Ledger {
     this.#lostTasks.push(`${number} of ${client}`)
   }
 
+  /** Whether a call up to that number has not ended. */
+  isUnderWay(upTo: number): boolean {
+    for (const [number, { outcome }] of this.#entries) {
+      if (number > upTo) return false
+      if (!outcome) return true
+    }
+    return false
+  }
+
   counts(): Counts {
     const outcomes = [...this.#entries.values()].map(({ outcome }) => outcome)
     const errors: Record<string, number> = {}

@@ -8,11 +8,11 @@ import { type Balancer, startBalancer } from '../../support/balancer.ts'
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts'
 import { livingWith } from '../../support/run-processes.ts'
 import { gather } from './clients/crowd.ts'
-import { type FaultKind, inflict, planFaults } from './faults.ts'
+import { type FaultKind, type FaultTime, inflict, planFaults } from './faults.ts'
 import { type GatewayProgram, prepareGateway } from './gateway-program.ts'
+import { describeLeak, isCutByFault, leakedSessions } from './leaked-sessions.ts'
 import { type Counts, Ledger } from './ledger.ts'
 import { type ChaosServers, startServers } from './servers/servers.ts'
-import type { OpenSession } from './servers/session-server.ts'
 
 /** A deployment, and what is done to it. */
 export interface Scenario {
@@ -49,14 +49,13 @@ export interface ScenarioResult extends Counts {
   readonly seconds: number
   readonly orphans: number // processes of servers whose gateway is gone
   readonly leaked: number // sessions at servers that no gateway knows
-  readonly leakedAtKill: number // of these, opened so shortly before a kill that nothing was stored yet
+  readonly leakedAtKill: number // of these, cut by a kill before anything was stored
   readonly findings: readonly string[] // one line for each thing that must never happen
 }
 
 const TASK_AFTER_MS = 300 // in which some calls end, and others do not
 const CALM_MS = 3_000
 const LEAVE_MS = 90_000 // the gateway sweeps abandoned sessions once a minute
-const KILL_WINDOW_MS = 300 // a handshake and one batch on a busy machine
 const EXIT_MS = 10_000 // for processes to exit after their client has left
 const POLL_MS = 250
 const SERVED_SHARE = 4 // between two faults, as many results as a quarter of the clients
@@ -141,32 +140,13 @@ const parentOf = (pid: number): number => {
   }
 }
 
-/** Waits until every session is ended or in use by a gateway; answers which are neither. */
-const leakedSessions = async (
-  { servers }: Stage,
-  lastFaultAt: number,
-  isAtKill: (session: OpenSession) => boolean,
-  leaveMs: number,
-): Promise<OpenSession[]> => {
-  const find = () => servers.openSessions().filter(({ streams, usedAt }) => streams === 0 && usedAt < lastFaultAt)
-  const deadline = Date.now() + leaveMs
-  while (find().some(session => !isAtKill(session)) && Date.now() < deadline) await sleep(POLL_MS)
-  return find()
-}
-
-/** When it was opened and last used, before the kill that followed. */
-const describeLeak = ({ id, openedAt, usedAt }: OpenSession, kills: readonly number[]): string => {
-  const before = (time: number): string => {
-    const kill = Math.min(...kills.filter(each => each >= time))
-    return Number.isFinite(kill) ? `${((kill - time) / 1000).toFixed(2)} s before a kill` : 'after the last kill'
-  }
-  return `session leaked at a server: ${id}, opened ${before(openedAt)}, last used ${before(usedAt)}`
-}
-
-/** Waits until clients have so many results: on a slow machine, faults would come before any call was served. */
-const untilServed = async (ledger: Ledger, results: number): Promise<void> => {
+/**
+ * Waits until clients have so many results, and the calls up to that number have ended: on a slow machine, faults would
+ * come before any call was served, and a call would be cut by three of them before its client can resume it.
+ */
+const untilServed = async (ledger: Ledger, results: number, calls: number): Promise<void> => {
   const deadline = Date.now() + SERVED_MS
-  while (ledger.counts().results < results && Date.now() < deadline) await sleep(POLL_MS)
+  while ((ledger.counts().results < results || ledger.isUnderWay(calls)) && Date.now() < deadline) await sleep(POLL_MS)
 }
 
 /** Runs one scenario. */
@@ -184,13 +164,15 @@ export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<
     const crowd = await gather(station, { ...options, ledger })
     report(`${scenario.name}: ${crowd.size} clients are connected`)
     const plan = planFaults(scenario.fault, options.faults, gateways.length, seed)
-    const faultTimes: number[] = []
+    const times: FaultTime[] = []
+    let callsBefore = 0 // the fault before
     for (const [at, fault] of plan.entries()) {
-      faultTimes.push(await inflict(fault, { gateways, postgres }))
+      times.push(await inflict(fault, { gateways, postgres }))
       const { calls, results, tasks, sessionsLost, tasksLost } = ledger.counts()
       const lost = `${sessionsLost} sessions and ${tasksLost} tasks lost`
       report(`${scenario.name}: fault ${at + 1}, ${calls} calls, ${tasks} tasks, ${results} results, ${lost}`)
-      await untilServed(ledger, results + crowd.size / SERVED_SHARE)
+      await untilServed(ledger, results + crowd.size / SERVED_SHARE, callsBefore)
+      callsBefore = calls
     }
     await sleep(calmMs)
     await crowd.stop()
@@ -198,10 +180,10 @@ export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<
     const [counts, faults] = [ledger.counts(), ledger.faults()]
     report(`${scenario.name}: every call has ended`)
     await crowd.leave()
-    const kills = [...faultTimes, ...gateways.flatMap(({ holderKills }) => holderKills)]
-    const isAtKill = ({ openedAt }: OpenSession): boolean =>
-      kills.some(time => openedAt <= time && openedAt > time - KILL_WINDOW_MS)
-    const left = await leakedSessions(stage, faultTimes.at(-1) ?? startedAt, isAtKill, leaveMs)
+    const kills = gateways.flatMap(({ holderKills }) => holderKills)
+    const faultTimes = [...times, ...kills].toSorted((one, other) => one.beganAt - other.beganAt)
+    const left = await leakedSessions(servers.openSessions, faultTimes, leaveMs)
+    const leaked = left.filter(session => !isCutByFault(session, faultTimes))
     const orphans = await orphansOf(stage)
     return {
       ...counts,
@@ -212,11 +194,11 @@ export const runScenario = (scenario: Scenario, options: ChaosOptions): Promise<
       seconds: Math.round((Date.now() - startedAt) / 1000),
       orphans: orphans.length,
       leaked: left.length,
-      leakedAtKill: left.filter(isAtKill).length,
+      leakedAtKill: left.length - leaked.length,
       findings: [
         ...faults,
         ...orphans.map(pid => `orphaned process ${pid}: ${commandOf(pid)}`),
-        ...left.filter(session => !isAtKill(session)).map(session => describeLeak(session, kills)),
+        ...leaked.map(session => describeLeak(session, faultTimes)),
       ],
     }
   })

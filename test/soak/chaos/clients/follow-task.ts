@@ -13,16 +13,34 @@ const FINAL: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled']
 export type Ask = (method: string, params: Readonly<Record<string, unknown>>) => Promise<Message | undefined>
 
 /** Repeats a request that changes nothing until a gateway answers it. */
-const askSurely = async (ask: Ask, method: string, taskId: unknown, deadline: number): Promise<Message | undefined> => {
+const askSurely = async (
+  ask: Ask,
+  method: string,
+  taskId: unknown,
+  deadline: number,
+): Promise<Message | Unanswered> => {
+  let attempts = 0
+  let why = 'no time was left'
   for (; Date.now() < deadline; await sleep(POLL_MS)) {
+    const askedAt = Date.now()
+    const after = (): string => `after ${Date.now() - askedAt} ms`
+    attempts++
     try {
       const message = await ask(method, { taskId })
-      if (message && !(message.error && PASSING.has(reasonOf(message.error)))) return message
+      const reason = message ? message.error && reasonOf(message.error) : 'no replica'
+      if (message && !(reason !== undefined && PASSING.has(reason))) return message
+      why = `${reason} ${after()}`
     } catch (error) {
       if (!outcomeOfConnection(error)) throw error
+      why = `${(error as NodeJS.ErrnoException).code ?? error} ${after()}`
     }
   }
-  return undefined
+  return { unanswered: `${method} ${attempts} times in vain, the last time: ${why}` }
+}
+
+/** What came of a request that had no answer in time. */
+interface Unanswered {
+  readonly unanswered: string
 }
 
 /** The end of a task as the answer of its call. In 2026-07-28 the last state of the task contains it. */
@@ -42,10 +60,11 @@ export const followTask = async (
   ledger.taskStarted(call)
   const deadline = Date.now() + SILENT_MS
   const isModern = (state: object): boolean => 'resultType' in state
-  let last: Message | undefined
+  let last: Message | Unanswered
   for (;;) {
     last = await askSurely(ask, 'tasks/get', taskId, deadline)
-    const state = last?.result
+    if ('unanswered' in last) break
+    const state = last.result
     if (!state) break
     if (FINAL.has(state.status)) {
       last = isModern(state) ? endIn(state) : await askSurely(ask, 'tasks/result', taskId, deadline)
@@ -53,7 +72,7 @@ export const followTask = async (
     }
     await sleep(POLL_MS)
   }
-  if (!last) return { kind: 'silent', why: 'its task did not end' }
+  if ('unanswered' in last) return { kind: 'silent', why: `its task did not end: ${last.unanswered}` }
   const outcome = outcomeOf(last)
   if (outcome.kind === 'error' && outcome.reason === UNKNOWN) ledger.taskLost(name, call)
   return outcome

@@ -9,6 +9,7 @@ import { createServer, serveEverything } from '../../../support/servers/sdk-v1-h
 export interface OpenSession {
   readonly id: string
   readonly openedAt: number
+  knownAt: number | undefined // the first request with its id: the gateway has read the answer to the handshake
   usedAt: number // its last request
   streams: number // open GET streams
 }
@@ -32,7 +33,7 @@ export const startSessionServer = async (
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: id => {
-        sessions.set(id, { id, transport, openedAt: Date.now(), usedAt: Date.now(), streams: 0 })
+        sessions.set(id, { id, transport, openedAt: Date.now(), knownAt: undefined, usedAt: Date.now(), streams: 0 })
       },
       onsessionclosed: id => void sessions.delete(id),
     })
@@ -47,6 +48,7 @@ export const startSessionServer = async (
     const session = sessions.get(id)
     if (!session) return notFound()
     session.usedAt = Date.now()
+    session.knownAt ??= session.usedAt
     if (request.method === 'GET') {
       session.streams++
       request.signal.addEventListener('abort', () => void session.streams--, { once: true })
