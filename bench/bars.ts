@@ -12,10 +12,10 @@ export interface Bar {
 }
 
 export const BARS: readonly Bar[] = [
-  { what: 'echo: dragoman ÷ parse-proxy', scenario: 'echo', of: 'dragoman', to: 'parse-proxy', atMost: 1.5 },
-  { what: 'big: dragoman ÷ parse-proxy', scenario: 'big', of: 'dragoman', to: 'parse-proxy', atMost: 1.2 },
+  { what: 'echo: dragoman ÷ bytes-proxy', scenario: 'echo', of: 'dragoman', to: 'bytes-proxy', atMost: 1.15 },
+  { what: 'big: dragoman ÷ bytes-proxy', scenario: 'big', of: 'dragoman', to: 'bytes-proxy', atMost: 1.3 },
   { what: 'echo: sdk-v2-proxy ÷ dragoman', scenario: 'echo', of: 'sdk-v2-proxy', to: 'dragoman', atLeast: 10 },
-  { what: 'echo: dragoman-cross ÷ dragoman', scenario: 'echo', of: 'dragoman-cross', to: 'dragoman', atMost: 1.25 },
+  { what: 'echo: dragoman-cross ÷ dragoman', scenario: 'echo', of: 'dragoman-cross', to: 'dragoman', atMost: 1.15 },
   { what: 'echo: dragoman-stdio ÷ dragoman', scenario: 'echo', of: 'dragoman-stdio', to: 'dragoman', atMost: 1.5 },
 ]
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { Connection } from './connection.ts'
 import { type HttpResponse, headerOf } from './http-response.ts'
 import type { Dialect } from './peer.ts'
-import { endSession, FIRST_ID, initialize, initialized, legacyCall, modernCall } from './requests.ts'
+import { type Endpoint, endSession, FIRST_ID, initialize, initialized, legacyCall, modernCall } from './requests.ts'
 import type { Scenario } from './scenarios.ts'
 
 /** One connection that repeats one call, or a few in turn. */
@@ -22,12 +22,12 @@ const messageOf = (response: HttpResponse): { id?: unknown; result?: Record<stri
 }
 
 /** Sends initialize and initialized, and returns the id of the session: a server need not have sessions. */
-export const openSession = async (connection: Connection, url: URL): Promise<string | undefined> => {
-  const response = await send(connection, initialize(url))
+export const openSession = async (connection: Connection, to: Endpoint): Promise<string | undefined> => {
+  const response = await send(connection, initialize(to))
   const session = headerOf(response, 'mcp-session-id')
   if (response.status !== 200 || messageOf(response).result === undefined)
     throw new Error(`initialize was answered ${response.status}: ${response.body}`)
-  await send(connection, initialized(url, session))
+  await send(connection, initialized(to, session))
   return session
 }
 
@@ -45,7 +45,7 @@ const assertRight = (response: HttpResponse, scenario: Scenario): void => {
 
 interface CallerOptions {
   readonly names?: readonly string[] | undefined
-  readonly home?: URL | undefined // where the session is opened; elsewhere than its calls go
+  readonly home?: Endpoint | undefined // where the session is opened; elsewhere than its calls go
 }
 
 /**
@@ -53,18 +53,18 @@ interface CallerOptions {
  * the tools of these names are called in turn, and each must answer as the scenario says.
  */
 export const openCaller = async (
-  url: URL,
+  to: Endpoint,
   dialect: Dialect,
   scenario: Scenario,
   fail: (error: Error) => void,
-  { names, home = url }: CallerOptions = {},
+  { names, home = to }: CallerOptions = {},
 ): Promise<Caller> => {
-  const connection = await Connection.open(url, fail)
-  const opener = home === url ? connection : await Connection.open(home, fail)
+  const connection = await Connection.open(to.url, fail)
+  const opener = home === to ? connection : await Connection.open(home.url, fail)
   const session = dialect === 'legacy' ? await openSession(opener, home) : undefined
   if (opener !== connection) opener.close()
   const requests = (names ?? [scenario.name]).map(name =>
-    dialect === 'modern' ? modernCall(url, scenario, name) : legacyCall(url, session, scenario),
+    dialect === 'modern' ? modernCall(to, scenario, name) : legacyCall(to, session, scenario),
   )
   const idsAt = requests.map(request => request.indexOf(`"id":${FIRST_ID}`) + '"id":'.length)
   for (const request of requests) assertRight(await send(connection, request), scenario)
@@ -81,7 +81,7 @@ export const openCaller = async (
       })
     },
     close: async () => {
-      if (session !== undefined) await send(connection, endSession(url, session))
+      if (session !== undefined) await send(connection, endSession(to, session))
       connection.close()
     },
   }

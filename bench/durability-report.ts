@@ -68,12 +68,19 @@ const ratioRows = (results: DurabilityResults): string[][] =>
     return [ratio.what, `≤ ${ratio.atMost}`, spread(summary), judged(summary, ratio.atMost)]
   })
 
+const START_FIGURES = [
+  ['CPU', 'cpuMs'],
+  ['time until it serves', 'wallMs'],
+] as const
+
 const startRows = ({ starts }: DurabilityResults): string[][] =>
-  starts.map(({ sessions, stored, empty }) => {
-    const ratios = summarize(stored.map(({ cpuMs }, at) => cpuMs / (empty[at]?.cpuMs ?? Number.NaN)))
-    const what = `start with ${sessions.toLocaleString('en')} stored sessions ÷ none, CPU`
-    return [what, `≤ ${MOST_START}`, spread(ratios), judged(ratios, MOST_START)]
-  })
+  starts.flatMap(({ sessions, stored, empty }) =>
+    START_FIGURES.map(([name, key]) => {
+      const ratios = summarize(stored.map((start, at) => start[key] / (empty[at]?.[key] ?? Number.NaN)))
+      const what = `start with ${sessions.toLocaleString('en')} stored sessions ÷ none, ${name}`
+      return [what, `≤ ${MOST_START}`, spread(ratios), judged(ratios, MOST_START)]
+    }),
+  )
 
 const takeoverRow = (what: string, milliseconds: readonly number[], mostMs: number): string[] => {
   const sorted = Float64Array.from(milliseconds).sort()

@@ -18,7 +18,7 @@ const PAUSE_MS = 5
 const attempt = ({ url, dialect }: Ready): Promise<Caller> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`no answer within ${ATTEMPT_MS} ms`)), ATTEMPT_MS)
-    openCaller(new URL(url), dialect, scenario('echo'), reject)
+    openCaller({ url: new URL(url) }, dialect, scenario('echo'), reject)
       .then(resolve, reject)
       .finally(() => clearTimeout(timer))
   })

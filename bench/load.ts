@@ -14,6 +14,7 @@ export interface Job {
   readonly scenario: ScenarioName
   readonly connections: number
   readonly milliseconds: number
+  readonly token?: string | undefined // a bearer token
   readonly home?: string // the URL where sessions are opened, if it is not the target's
   readonly alsoCharged?: readonly number[] // further processes whose CPU counts
   readonly settleMs?: number // after the last call, whose CPU counts, too: work that is done later
@@ -65,15 +66,16 @@ const time = async (job: Job, callers: readonly Caller[]): Promise<Figures> => {
 }
 
 const run = async (job: Job, fail: (error: Error) => void): Promise<Figures> => {
-  const url = new URL(job.target.url)
+  const { token } = job
+  const to = { url: new URL(job.target.url), token }
   // Each begins with another name: that all call the same server at the same moment is no case of its own.
   const namesFor = (index: number): readonly string[] | undefined => {
     const at = Math.floor((index * (job.names?.length ?? 0)) / job.connections)
     return job.names && [...job.names.slice(at), ...job.names.slice(0, at)]
   }
-  const home = job.home === undefined ? undefined : new URL(job.home)
+  const home = job.home === undefined ? undefined : { url: new URL(job.home), token }
   const open = (index: number) =>
-    openCaller(url, job.dialect, scenario(job.scenario), fail, { names: namesFor(index), home })
+    openCaller(to, job.dialect, scenario(job.scenario), fail, { names: namesFor(index), home })
   const callers = await Promise.all(Array.from({ length: job.connections }, (_, index) => open(index)))
   const figures = await time(job, callers)
   await Promise.all(callers.map(caller => caller.close()))

@@ -1,4 +1,4 @@
-// The process of clients that open sessions one after the other and end them: what opening one costs the contestant.
+// The process of clients that open sessions and end them: what a session costs the contestant.
 import { openSession } from './caller.ts'
 import { Connection } from './connection.ts'
 import { serveJobs } from './jobs.ts'
@@ -12,6 +12,7 @@ export interface OpenJob {
   readonly connections: number
   readonly most: number
   readonly milliseconds: number
+  readonly endsEach?: boolean // each is ended before the next is opened, and its end is charged; else all end afterwards
 }
 
 export interface OpenFigures {
@@ -19,29 +20,32 @@ export interface OpenFigures {
   readonly cpuMicrosPerSession?: number // none: the server has no sessions
 }
 
-serveJobs<OpenJob, OpenFigures>(async ({ target, connections, most, milliseconds }, fail) => {
-  const url = new URL(target.url)
-  const opened: { readonly connection: Connection; readonly session: string }[] = []
-  const sockets = await Promise.all(Array.from({ length: connections }, () => Connection.open(url, fail)))
+serveJobs<OpenJob, OpenFigures>(async ({ target, connections, most, milliseconds, endsEach = false }, fail) => {
+  const to = { url: new URL(target.url) }
+  const open: { readonly connection: Connection; readonly session: string }[] = []
+  const sockets = await Promise.all(Array.from({ length: connections }, () => Connection.open(to.url, fail)))
+  const end = (connection: Connection, session: string): Promise<unknown> =>
+    new Promise(resolve => connection.call(endSession(to, session), resolve))
   const before = cpuMicros(target.pid)
-  const end = performance.now() + milliseconds
+  const last = performance.now() + milliseconds
   let begun = 0
+  let sessions = 0
   const work = async (connection: Connection): Promise<void> => {
-    while (begun < most && performance.now() < end) {
+    while (begun < most && performance.now() < last) {
       begun++
-      const session = await openSession(connection, url)
+      const session = await openSession(connection, to)
       if (session === undefined) return
-      opened.push({ connection, session })
+      if (endsEach) await end(connection, session)
+      else open.push({ connection, session })
+      sessions++
     }
   }
   await Promise.all(sockets.map(work))
   const cpu = cpuMicros(target.pid) - before
   const endAll = async (connection: Connection): Promise<void> => {
-    for (const each of opened)
-      if (each.connection === connection)
-        await new Promise(resolve => connection.call(endSession(url, each.session), resolve))
+    for (const each of open) if (each.connection === connection) await end(connection, each.session)
     connection.close()
   }
   await Promise.all(sockets.map(endAll))
-  return { sessions: opened.length, ...(opened.length > 0 && { cpuMicrosPerSession: cpu / opened.length }) }
+  return { sessions, ...(sessions > 0 && { cpuMicrosPerSession: cpu / sessions }) }
 })

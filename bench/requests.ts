@@ -9,12 +9,19 @@ export const FIRST_ID = 1_000_000
 
 type Headers = Readonly<Record<string, string>>
 
-const render = (url: URL, method: 'POST' | 'DELETE', headers: Headers, message?: object): Buffer => {
+/** Where requests go. */
+export interface Endpoint {
+  readonly url: URL
+  readonly token?: string | undefined // a bearer token
+}
+
+const render = ({ url, token }: Endpoint, method: 'POST' | 'DELETE', headers: Headers, message?: object): Buffer => {
   const body = message ? JSON.stringify({ jsonrpc: '2.0', ...message }) : ''
   const all: Headers = {
     Host: url.host,
     'Content-Type': 'application/json',
     Accept: 'application/json, text/event-stream',
+    ...(token !== undefined && { Authorization: `Bearer ${token}` }),
     ...headers,
     'Content-Length': String(Buffer.byteLength(body)),
   }
@@ -23,9 +30,9 @@ const render = (url: URL, method: 'POST' | 'DELETE', headers: Headers, message?:
 }
 
 /** A tools/call of 2026-07-28, with every header and member the revision asks for. */
-export const modernCall = (url: URL, scenario: Scenario, name: string = scenario.name): Buffer =>
+export const modernCall = (to: Endpoint, scenario: Scenario, name: string = scenario.name): Buffer =>
   render(
-    url,
+    to,
     'POST',
     { 'MCP-Protocol-Version': MODERN, 'Mcp-Method': 'tools/call', 'Mcp-Name': name },
     {
@@ -43,9 +50,9 @@ export const modernCall = (url: URL, scenario: Scenario, name: string = scenario
     },
   )
 
-export const initialize = (url: URL): Buffer =>
+export const initialize = (to: Endpoint): Buffer =>
   render(
-    url,
+    to,
     'POST',
     {},
     {
@@ -60,12 +67,12 @@ const sessionHeaders = (session: string | undefined): Headers => ({
   ...(session !== undefined && { 'Mcp-Session-Id': session }),
 })
 
-export const initialized = (url: URL, session: string | undefined): Buffer =>
-  render(url, 'POST', sessionHeaders(session), { method: 'notifications/initialized' })
+export const initialized = (to: Endpoint, session: string | undefined): Buffer =>
+  render(to, 'POST', sessionHeaders(session), { method: 'notifications/initialized' })
 
 /** A tools/call of 2025-11-25, in a session if the server has one. */
-export const legacyCall = (url: URL, session: string | undefined, scenario: Scenario): Buffer =>
-  render(url, 'POST', sessionHeaders(session), {
+export const legacyCall = (to: Endpoint, session: string | undefined, scenario: Scenario): Buffer =>
+  render(to, 'POST', sessionHeaders(session), {
     id: FIRST_ID,
     method: 'tools/call',
     params: {
@@ -75,4 +82,4 @@ export const legacyCall = (url: URL, session: string | undefined, scenario: Scen
     },
   })
 
-export const endSession = (url: URL, session: string): Buffer => render(url, 'DELETE', sessionHeaders(session))
+export const endSession = (to: Endpoint, session: string): Buffer => render(to, 'DELETE', sessionHeaders(session))

@@ -10,7 +10,8 @@ import type { Target } from './peer.ts'
 import { PROBE_FLAGS, type Probed, probe } from './probed.ts'
 import { freePort } from './start-program.ts'
 
-const PROGRAM = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+/** The built daemon and its commands. */
+export const PROGRAM = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
 const untilHealthy = async (origin: string, hasEnded: () => boolean): Promise<void> => {
   const deadline = Date.now() + 20_000
@@ -30,6 +31,7 @@ interface Config {
   readonly store?: string
   readonly audit?: boolean
   readonly recorder?: boolean
+  readonly auth?: object
   readonly telemetry?: object
   readonly mcpServers: Readonly<Record<string, object>>
   readonly limits?: Readonly<Record<string, number>>

@@ -28,7 +28,19 @@ const steps =
     ? [program]
     : args.length > 0
       ? ['run']
-      : ['run', 'idle', 'parked', 'workspace', 'growth', 'durability', 'observability', 'recorder', 'commands']
+      : [
+          'run',
+          'idle',
+          'parked',
+          'workspace',
+          'growth',
+          'durability',
+          'sessions',
+          'workers',
+          'observability',
+          'recorder',
+          'commands',
+        ]
 // 20,000 idle sessions need more open files than most systems allow; a limit that cannot be raised stays.
 const RAISED = 'ulimit -n 65536 2>/dev/null; exec "$@"'
 for (const step of steps)

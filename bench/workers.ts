@@ -1,12 +1,15 @@
-// `npm --prefix bench run workers`: what a call costs with two workers, and with one. CPU is that of all processes of the
-// gateway. The load, the upstream and the gateway share the machine, so that calls per second say little on few cores.
+// `npm --prefix bench run workers`: what a call costs with two workers, and with one, and how many calls a second they
+// answer. The load, the upstream and the gateway share the machine, so for the second question each worker may use only a
+// part of a core: what is left is enough for the others.
 import type { ChildProcess } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startUpstream, stopAll, worker } from './children.ts'
+import { limitCpu } from './cpu-limit.ts'
 import type { Figures, Job } from './load.ts'
 import { figure, spread, table } from './markdown.ts'
+import { publish } from './page.ts'
 import type { Target } from './peer.ts'
 import { type Facts, facts, factsLine, OURS_ALONE, save } from './results.ts'
 import { startWith } from './start-dragoman.ts'
@@ -17,6 +20,11 @@ const EACH = CONNECTIONS / 2 // for one worker, as many as each of two has
 const TIMING_MS = 600
 const WARM_MS = 3000
 const TURNS = 9 // of each side in one round
+const CPU_SHARE = 0.2 // of a core, for each worker
+const LIMITED_MS = 1500
+const LIMITED_TURNS = 5
+const AT_LEAST = 1.7 // times the calls per second of one worker
+const WHOLE_ROUNDS = 3
 const SIDES = [
   { name: `1 worker, ${CONNECTIONS} connections`, workers: 1, connections: CONNECTIONS },
   { name: `1 worker, ${EACH} connections`, workers: 1, connections: EACH },
@@ -33,6 +41,15 @@ const CASES = [
 interface WorkersResults extends Facts {
   readonly rounds: number
   readonly cells: readonly Cell[]
+  readonly limited: readonly LimitedCell[] // none: this system does not limit the CPU of a process
+}
+
+/** Calls per second of workers that may use only a part of a core. */
+interface LimitedCell {
+  readonly name: string
+  readonly round: number
+  readonly one: number
+  readonly two: number
 }
 
 interface Cell {
@@ -70,7 +87,7 @@ const workersOf = async (main: number, count: number): Promise<number[]> => {
   }
 }
 
-const timeRound = async (round: number): Promise<Cell[]> => {
+const timeRound = async (round: number): Promise<{ cells: Cell[]; limited: LimitedCell[] }> => {
   try {
     const upstream = await startUpstream()
     const config = {
@@ -109,8 +126,25 @@ const timeRound = async (round: number): Promise<Cell[]> => {
         cells.push({ name, side: side.name, round, micros, perSecond })
       }
     }
+    const isLimited = gateways.flatMap(({ pid, others }) => [pid, ...others]).every(pid => limitCpu(pid, CPU_SHARE))
+    const limited: LimitedCell[] = []
+    for (const { name, dialect, isElsewhere } of isLimited ? CASES : []) {
+      if (isElsewhere) continue
+      const perSecond = new Map(gateways.map(({ workers }) => [workers, [] as number[]]))
+      for (let turn = 0; turn < LIMITED_TURNS; turn++)
+        for (const { url, pid, workers } of turn % 2 === 0 ? gateways : [...gateways].reverse()) {
+          const target = { url: `${url}/${dialect}`, pid }
+          const job = { target, dialect, scenario: 'echo', connections: CONNECTIONS, milliseconds: LIMITED_MS } as const
+          perSecond.get(workers)?.push((await time(job)).callsPerSecond)
+        }
+      const [one = 0, two = 0] = gateways.map(({ workers }) => summarize(perSecond.get(workers) ?? []).median)
+      console.error(
+        `${round + 1}  ${name}, limited: ${one.toFixed(0)}/s and ${two.toFixed(0)}/s, ${(two / one).toFixed(2)}`,
+      )
+      limited.push({ name, round, one, two })
+    }
     for (const { child } of gateways) child.kill()
-    return cells
+    return { cells, limited }
   } finally {
     await stopAll()
   }
@@ -136,15 +170,41 @@ const section = (results: WorkersResults): string => {
     factsLine(results, OURS_ALONE),
     `Small calls, ${TURNS} turns of ${TIMING_MS} ms of each gateway in a round, ${results.rounds} rounds with fresh processes.`,
     table(['call', ...heads, 'third ÷ first', 'third ÷ second', 'calls per second, third ÷ first'], rows),
+    ...limitedPart(results),
   ].join('\n\n')
 }
 
+const limitedPart = ({ limited }: WorkersResults): string[] => {
+  if (limited.length === 0)
+    return [
+      'Calls per second need a machine where the CPU of each worker can be limited; this one has no such control group.',
+    ]
+  const rows = [...new Set(limited.map(({ name }) => name))].map(name => {
+    const cells = limited.filter(cell => cell.name === name)
+    const ratio = summarize(cells.map(({ one, two }) => two / one))
+    const verdict = ratio.median >= AT_LEAST ? 'met' : ratio.max >= AT_LEAST ? 'within the spread' : '**missed**'
+    const shown = [cells.map(({ one }) => one), cells.map(({ two }) => two)].map(values => spread(summarize(values)))
+    return [name, ...shown, spread(ratio), `≥ ${figure(AT_LEAST)}`, verdict]
+  })
+  return [
+    `The machine has no cores left for the load and the upstream while two workers use all of theirs. So each worker may use
+${CPU_SHARE * 100} % of a core here, set by a control group; ${CONNECTIONS} connections, ${LIMITED_TURNS} turns of ${LIMITED_MS} ms of each gateway in a round.`,
+    table(['call', '1 worker, calls per second', '2 workers', '2 ÷ 1', 'bar', 'verdict'], rows),
+  ]
+}
+
 const { values } = parseArgs({ options: { rounds: { type: 'string' } } })
-const rounds = Number(values.rounds ?? 3)
+const rounds = Number(values.rounds ?? WHOLE_ROUNDS)
 const known = facts()
 const cells: Cell[] = []
-for (let round = 0; round < rounds; round++) cells.push(...(await timeRound(round)))
-const results: WorkersResults = { ...known, rounds, cells }
+const limited: LimitedCell[] = []
+for (let round = 0; round < rounds; round++) {
+  const timed = await timeRound(round)
+  cells.push(...timed.cells)
+  limited.push(...timed.limited)
+}
+const results: WorkersResults = { ...known, rounds, cells, limited }
 save('workers', results)
+if (rounds >= WHOLE_ROUNDS) publish({ 'Several workers': section(results) })
 console.log(section(results))
 process.exit() // gateways end with this process
