@@ -13,18 +13,30 @@ const STORE = [
   'test/e2e/login/postgres-*.test.ts',
 ]
 
+/** Of every project. The number of workers is not among them: a project's own would win against --maxWorkers. */
+const SHARED = {
+  env: { DRAGOMAN_DATA: join(devNull, 'each-test-makes-its-own') }, // never the user's own data directory
+  isolate: false, // importing the gateway again for each file took over half of the time
+  testTimeout: 40_000, // several times what any test needs on a quiet machine
+  hookTimeout: 40_000,
+}
+
 export default defineConfig({
   test: {
-    env: { DRAGOMAN_DATA: join(devNull, 'each-test-makes-its-own') }, // never the user's own data directory
-    maxWorkers: 6, // most tests wait for sockets and processes, also on two cores
-    isolate: false, // importing the gateway again for each file took over half of the time
-    testTimeout: 40_000, // several times what any test needs on a quiet machine
-    hookTimeout: 40_000,
+    maxWorkers: 6, // most tests wait for sockets and processes, also on two cores; eight workers take as long
     projects: [
-      { extends: true, test: { name: 'store', include: STORE, globalSetup: 'test/support/postgres-setup.ts' } },
-      { extends: true, test: { name: 'main', include: ['{src,test}/**/*.test.ts'], exclude: [...STORE, PEERS, LONG] } }, // one project: its workers import the gateway once
-      { extends: true, test: { name: 'long', include: [`test/${LONG}`] } }, // long forms: npm run test:long
-      { extends: true, test: { name: 'peers', include: [PEERS] } }, // clients and servers in other languages: npm run test:peers
+      { test: { ...SHARED, name: 'store', include: STORE, globalSetup: 'test/support/postgres-setup.ts' } },
+      {
+        test: {
+          ...SHARED,
+          name: 'main', // one project: its workers import the gateway once
+          include: ['{src,test}/**/*.test.ts'],
+          exclude: [...STORE, PEERS, LONG],
+          globalSetup: 'test/support/chromium-setup.ts',
+        },
+      },
+      { test: { ...SHARED, name: 'long', include: [`test/${LONG}`] } }, // long forms: npm run test:long
+      { test: { ...SHARED, name: 'peers', include: [PEERS] } }, // clients and servers in other languages: npm run test:peers
     ],
   },
 })

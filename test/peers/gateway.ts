@@ -31,7 +31,7 @@ export const startGateway = async (config: (folder: string) => GatewayConfig): P
   const folder = mkdtempSync(join(tmpdir(), 'dragoman-peers-'))
   const clear = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   const abandon = (): void => {
-    endPrograms()
+    void endPrograms() // an exit waits for nothing
     clear()
   }
   process.once('exit', abandon)

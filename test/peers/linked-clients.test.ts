@@ -44,7 +44,7 @@ beforeAll(async () => {
 afterAll(async () => {
   gateway?.signal('SIGTERM')
   await gateway?.ended
-  endPrograms()
+  await endPrograms()
   rmSync(home, { recursive: true, force: true, maxRetries: 3 })
 })
 

@@ -38,7 +38,7 @@ beforeAll(async () => {
 afterAll(async () => {
   gateway?.signal('SIGTERM')
   await gateway?.ended
-  endPrograms()
+  await endPrograms()
   rmSync(folder, { recursive: true, force: true })
 })
 

@@ -1,9 +1,10 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
 import { type Outcome, readOutcome, readOutcomes, requiredScenarios, unrun, worstOf } from './outcomes.ts'
 import { type Exception, type Report, tally } from './report.ts'
+import { readRequired } from './suite.ts'
 
 const check = (status: string, errorMessage?: string) => ({
   id: 'a-check',
@@ -64,6 +65,21 @@ describe('a requirements file', () => {
     expect(requiredScenarios(text, 'client')).toEqual(['auth/basic'])
   })
 })
+
+test.each([
+  ['2025-11-25', 'server', 30, 0],
+  ['2025-11-25', 'client', 18, 14],
+  ['2026-07-28', 'server', 37, 0],
+  ['2026-07-28', 'client', 32, 25],
+] as const)(
+  'the suite requires of %s, on the side of the %s, %i scenarios, of which %i are about OAuth',
+  async (...row) => {
+    const [revision, leg, count, aboutOAuth] = row
+    const required = await readRequired(revision, leg)
+    expect(new Set(required).size).toBe(count)
+    expect(required.filter(scenario => scenario.startsWith('auth/'))).toHaveLength(aboutOAuth)
+  },
+)
 
 describe('the tally', () => {
   const report = (required: Outcome[], exceptions: Exception[] = []): Report => ({

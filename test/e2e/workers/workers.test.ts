@@ -29,7 +29,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   for (const client of clients.splice(0)) await client.close().catch(() => {})
-  endPrograms()
+  await endPrograms()
 })
 afterAll(async () => {
   await server.close()

@@ -48,13 +48,12 @@ test('clients that leave while the gateway lists the tools of a server for them 
     const { headers } = await openSession(gateway.url, '2025-11-25', { roots: {}, experimental: { n: { n } } })
     const before = held.length
     const listing = send(gateway.url, { headers, body: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} } })
-    await Promise.race([server.until(() => held.length > before, 'the list'), listing])
+    await server.until(() => held.length > before, 'the list') // the client may have an earlier one by then
     const ended = server.of('DELETE').length
     await send(gateway.url, { method: 'DELETE', headers })
     await server.until(() => server.of('DELETE').length > ended, 'the end of the session')
     await listing
   }
-  expect(held.length).toBeGreaterThanOrEqual(CLIENTS)
   const ready = await fetch(new URL('/readyz', gateway.url))
   const { servers } = (await ready.json()) as { servers: object[] }
   expect(servers[0]).toMatchObject({ name: 'far', state: 'ready' })
