@@ -16,6 +16,7 @@ const STORE = [
 /** Of every project. The number of workers is not among them: a project's own would win against --maxWorkers. */
 const SHARED = {
   env: { DRAGOMAN_DATA: join(devNull, 'each-test-makes-its-own') }, // never the user's own data directory
+  setupFiles: ['test/support/after-file.ts'],
   isolate: false, // importing the gateway again for each file took over half of the time
   testTimeout: 40_000, // several times what any test needs on a quiet machine
   hookTimeout: 40_000,
