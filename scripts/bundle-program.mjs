@@ -1,53 +1,111 @@
-// Bundles src/ into dist/: the command, the package's exports and the entries of threads, with the code they share in
-// dist/chunks/. Node.js needs longer to find and link hundreds of small modules than to run them (decision 61).
+// Bundles src/ into dist/: one file with all code (dist/program/program.js), one that loads it with the code that V8 compiled
+// for an earlier start, and beside them the files that Node.js starts with. Decisions 61 and 69 say why.
+import { createHash } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { createRequire } from 'node:module'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { licensesOf } from './bundled-licenses.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const source = join(root, 'src')
 const target = join(root, 'dist')
+const program = join(target, 'program')
 
-const ENTRIES = ['main.ts', 'index.ts', 'servers/memory/thread-entry.ts', 'servers/openapi/compile/thread-entry.ts']
+/** What can be started, each by a file of its own in dist/. All code is bundled once, so that what they share is. */
+const ENTRIES = {
+  command: { module: 'main.ts', file: 'main.js' },
+  exports: { module: 'index.ts', file: 'index.mjs' },
+  memoryThread: { module: 'servers/memory/thread-entry.ts', file: 'servers/memory/thread-entry.js' },
+  openapiThread: { module: 'servers/openapi/compile/thread-entry.ts', file: 'servers/openapi/compile/thread-entry.js' },
+}
 
 /** Installed for the types of the package's exports, which use its own; the code is bundled as that of development dependencies. */
 const TYPES_ONLY = 'zod'
 
-/** Bundled CommonJS modules require those of Node.js. */
-const REQUIRE =
-  "import { createRequire as $createRequire } from 'node:module'; const require = $createRequire(import.meta.url);"
+/** A large package that a gateway with plain servers does not need: a file of its own, loaded by the first module that uses it. */
+const LATE = 'undici'
+
+/** In a function, as Node.js runs CommonJS modules, because it is compiled as a script. */
+const WRAPPER = ['(function (exports, require, module, __filename, __dirname) { ', '\n})\n']
+// In src/, modules find files by their URL; all of them are as deep as dist/program/ is.
+const MODULE_URL = 'const $moduleUrl = require("node:url").pathToFileURL(__filename).href;'
 
 export const bundleProgram = async () => {
   const { build } = await import('esbuild')
   const { dependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-  const { metafile, outputFiles } = await build({
-    entryPoints: ENTRIES.map(name => join(source, name)),
-    absWorkingDir: root,
-    outbase: source,
-    outdir: target,
-    bundle: true,
-    splitting: true,
-    external: Object.keys(dependencies).filter(name => name !== TYPES_ONLY),
-    mainFields: ['module', 'main'],
-    format: 'esm',
-    platform: 'node',
-    target: 'node20.19',
-    banner: { js: REQUIRE },
-    chunkNames: 'chunks/[name]-[hash]',
-    legalComments: 'none', // the file of licences has them
-    metafile: true,
-    logLevel: 'warning',
-    write: false,
-  })
-  for (const { path, text } of outputFiles) {
-    await mkdir(dirname(path), { recursive: true })
-    await writeFile(path, asciiOnly(text), { mode: text.startsWith('#!') ? 0o755 : 0o644 })
+  const inputs = []
+  const bundle = async options => {
+    const { metafile, outputFiles } = await build({
+      absWorkingDir: root,
+      outdir: program,
+      bundle: true,
+      mainFields: ['module', 'main'],
+      format: 'cjs',
+      platform: 'node',
+      target: 'node20.19',
+      supported: { 'dynamic-import': false }, // in a script, only `require` finds packages
+      legalComments: 'none', // the file of licences has them
+      metafile: true,
+      logLevel: 'warning',
+      write: false,
+      ...options,
+    })
+    inputs.push(...Object.keys(metafile.inputs))
+    return asciiOnly(outputFiles[0].text)
   }
-  await writeFile(join(target, 'licenses.txt'), await licensesOf(Object.keys(metafile.inputs)))
-  await checkPlaces(Object.keys(metafile.outputs))
-  await checkPackages(Object.keys(metafile.outputs))
-  checkStart(metafile.outputs)
+  const code = await bundle({
+    stdin: { contents: loadEntries(), resolveDir: join(root, 'src') },
+    external: Object.keys(dependencies).filter(name => name !== TYPES_ONLY),
+    plugins: [ownFile(LATE)],
+    define: { 'import.meta.url': '$moduleUrl', 'import.meta.resolve': 'undefined' }, // used only by the sources
+    banner: { js: MODULE_URL },
+  })
+  const wrapped = WRAPPER.join(code)
+  const hash = createHash('sha256').update(wrapped).digest('hex')
+  await write('program/program.js', wrapped)
+  await write(
+    'program/load-program.js',
+    await bundle({ entryPoints: ['src/start/load-program.ts'], define: { BUILD: JSON.stringify(hash) } }),
+  )
+  await write(`program/${LATE}.js`, await bundle({ entryPoints: [LATE], minifyWhitespace: true }))
+  await writeEntries()
+  await write('licenses.txt', await licensesOf(inputs))
+}
+
+const write = async (name, text) => {
+  const path = join(target, name)
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, text, { mode: text.startsWith('#!') ? 0o755 : 0o644 })
+}
+
+/** Lets a package be the file of that name beside the program. */
+const ownFile = name => ({
+  name: 'own-file',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: new RegExp(`^${name}$`) }, () => ({ path: `./${name}.js`, external: true })),
+})
+
+/** The module of each entry is loaded when it is asked for. */
+const loadEntries = () => {
+  const loaders = Object.entries(ENTRIES).map(([name, { module }]) => `${name}: () => import('./${module}')`)
+  return `export const entries = { ${loaders.join(', ')} }`
+}
+
+/** CommonJS, which Node.js starts with sooner. Programs that embed the gateway import an ES module, which names its exports. */
+const writeEntries = async () => {
+  await write('package.json', '{ "type": "commonjs" }\n')
+  const { loadExports } = createRequire(import.meta.url)(join(program, 'load-program.js'))
+  const names = Object.keys(await loadExports()).sort()
+  const texts = {
+    command: load => `#!/usr/bin/env node\nrequire('${load}').runCommand()\n`,
+    exports: load => `import program from '${load}'\nexport const { ${names} } = await program.loadExports()\n`,
+    memoryThread: load => `require('${load}').runThread('memoryThread')\n`,
+    openapiThread: load => `require('${load}').runThread('openapiThread')\n`,
+  }
+  for (const [name, { file }] of Object.entries(ENTRIES)) {
+    const path = relative(dirname(file), 'program/load-program.js').replaceAll('\\', '/')
+    await write(file, texts[name](path.startsWith('.') ? path : `./${path}`))
+  }
 }
 
 /**
@@ -60,33 +118,4 @@ const asciiOnly = text => {
   if (/\.raw\s*`[^`]*[^\0-\x7f]/.test(text))
     throw new Error('String.raw has a character that is not ASCII: write it in another literal')
   return text.replace(/[^\0-\x7f]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-}
-
-/** Modules find files as from src/<folder>/: code in another depth than that of dist/chunks/ would find none. */
-const checkPlaces = async outputs => {
-  for (const path of outputs.filter(each => dirname(each) !== 'dist/chunks'))
-    if (/new URL\(.*import\.meta\.url/.test(await readFile(join(root, path), 'utf8')))
-      throw new Error(`${path} uses import.meta.url, and is not in dist/chunks/`)
-}
-
-/** `await import('package')` of a bundled CommonJS package has no names, only a default: the program would fail where it uses one. */
-const checkPackages = async outputs => {
-  for (const path of outputs) {
-    const [line] = /^export default require_\w+\(\);$/m.exec(await readFile(join(root, path), 'utf8')) ?? []
-    if (line) throw new Error(`${path} is a package that is imported when it is needed (${line}): import it statically`)
-  }
-}
-
-/** Large packages that a gateway with plain servers does not need: modules that use them are imported when they are needed. */
-const LATE = ['node_modules/undici/']
-
-const checkStart = outputs => {
-  const entry = Object.keys(outputs).find(path => outputs[path].entryPoint === 'src/app/gateway.ts')
-  const loaded = new Set([entry])
-  for (const path of loaded)
-    for (const { path: next, kind } of outputs[path]?.imports ?? []) if (kind === 'import-statement') loaded.add(next)
-  const inputs = [...loaded].flatMap(path => Object.keys(outputs[path]?.inputs ?? {}))
-  const early = inputs.find(input => LATE.some(late => input.startsWith(late)))
-  if (early)
-    throw new Error(`${early} would be loaded with every start: import the module that uses it when it is needed`)
 }

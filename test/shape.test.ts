@@ -40,6 +40,12 @@ describe('source files', () => {
   })
 })
 
+test('no module of a gateway loads the data of locales, which takes 9 ms of CPU and 7 MiB', () => {
+  const late = 'src/servers/memory/text/dates.ts' // in the thread of a memory
+  const users = sources.filter(file => !isConsole(file) && /\bIntl\.|\.toLocale|\.localeCompare\(/.test(read(file)))
+  expect(users).toEqual([late])
+})
+
 describe('repeated code', () => {
   const all = [...filesIn('src', '.ts'), ...filesIn('src', '.tsx')].map(file => readCode(file, read(file)))
   const product = all.filter(({ file }) => sources.includes(file))

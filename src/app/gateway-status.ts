@@ -21,12 +21,17 @@ export const createGatewayStatus = (options: GatewayStatusOptions) => {
   const url = (workspace = 'default'): string =>
     workspace === 'default' ? `${origin()}/mcp` : `${origin()}/mcp/${encodeURIComponent(workspace)}`
 
+  // To measure tools takes longer than all else here, so that is done when it is read: a start prints names and URLs only.
   const workspaces = (): readonly WorkspaceStatus[] =>
     [...runtime.snapshot.workspaces.values()].map(config => ({
       name: config.name,
       url: url(config.name),
-      servers: config.servers.map(runtime.serverState),
-      toolList: runtime.toolSizes.ofWorkspace(config),
+      get servers() {
+        return config.servers.map(runtime.serverState)
+      },
+      get toolList() {
+        return runtime.toolSizes.ofWorkspace(config)
+      },
     }))
 
   /** What is open in this process. */

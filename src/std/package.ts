@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 
-// In the build, all code but that of entries is in dist/chunks/, so this module finds files as from its place in src/.
-// A module deeper in src/ would look for them in the wrong folder.
+// In the build, all code is in dist/program/, so this module finds files as from its place in src/. A module deeper in src/
+// would look for them in the wrong folder.
 
 /** The version of this package, as package.json has it. */
 export const readVersion = (): string => {

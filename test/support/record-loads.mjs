@@ -1,11 +1,4 @@
-// Started with `node --import`: appends the URL of every module that the process loads to the file DRAGOMAN_TEST_LOADS.
-import { register } from 'node:module'
+// Started with `node --import` and NODE_V8_COVERAGE: SIGUSR2 writes down which functions have run until now.
+import { takeCoverage } from 'node:v8'
 
-const hooks = `
-import { appendFileSync } from 'node:fs'
-export const load = (url, context, next) => {
-  appendFileSync(${JSON.stringify(process.env.DRAGOMAN_TEST_LOADS)}, url + '\\n')
-  return next(url, context)
-}`
-
-register(`data:text/javascript,${encodeURIComponent(hooks)}`)
+process.on('SIGUSR2', () => takeCoverage())

@@ -21,7 +21,7 @@ test('a session has a bounded number of requests in flight, and room again when 
   const inFlight = new InFlight()
   for (let id = 0; id < MOST_IN_FLIGHT; id++) expect(inFlight.add(Json.of(id), params(id), new Abort())).toBeUndefined()
   const refused = inFlight.add(Json.of('one more'), params('t'), new Abort())
-  expect(refused?.message).toMatch(/^1,000 requests of this session are still running; send this one again/)
+  expect(refused?.message).toMatch(/^1000 requests of this session are still running; send this one again/)
   expect(refused?.data?.toValue()).toEqual({ reason: 'busy' })
   expect(inFlight.size).toBe(MOST_IN_FLIGHT)
   inFlight.delete(Json.of(7))

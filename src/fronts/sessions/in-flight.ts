@@ -13,7 +13,7 @@ const REPEATED_TOKEN = rpcError(
 export const MOST_IN_FLIGHT = 1000
 const TOO_MANY = rpcError(
   'internal',
-  `${MOST_IN_FLIGHT.toLocaleString('en')} requests of this session are still running; send this one again when some of them have ended`,
+  `${MOST_IN_FLIGHT} requests of this session are still running; send this one again when some of them have ended`,
   Json.of({ reason: 'busy' }),
 )
 

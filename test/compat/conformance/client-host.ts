@@ -34,7 +34,7 @@ interface Package {
 }
 
 const AT_ONCE = 4
-const DIST = new URL('../../../dist/index.js', import.meta.url).href
+const DIST = new URL('../../../dist/index.mjs', import.meta.url).href
 const programs = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
 /** The SDKs fill in the defaults of a form themselves. Links are opened as a person would. */

@@ -1,11 +1,12 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { call } from './call.ts'
-import { endPrograms, startProgram, startServe } from './program.ts'
+import { endPrograms, type Program, startProgram, startServe } from './program.ts'
 
 const RECORDER = new URL('../../support/record-loads.mjs', import.meta.url).href
+const MODULE = /^(?:src|node_modules)\//
 const MEMORY_MODULE = /servers\/memory\/|node_modules\/(?:pg|chrono-node|stemmer)\/|sqlite|stores\/postgres/
 
 let folder: string
@@ -18,23 +19,47 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-const recordLoads = () => {
-  const file = join(folder, crypto.randomUUID())
-  return {
-    env: { NODE_OPTIONS: `--import=${RECORDER}`, DRAGOMAN_TEST_LOADS: file },
-    modules: async () => {
-      const urls = (await readFile(file, 'utf8')).trim().split('\n')
-      return (await Promise.all(urls.map(async url => (url.includes('/dist/') ? sourcesIn(url) : url)))).flat()
-    },
+/** A program whose modules are recorded: the bundler makes a function with the path of each module, which runs its code. */
+const recordLoads = async () => {
+  const reports = await mkdtemp(join(folder, 'coverage-'))
+  const env = { NODE_OPTIONS: `--import=${RECORDER}`, NODE_V8_COVERAGE: reports }
+  const modules = async (): Promise<string[]> => {
+    const files = await readdir(reports)
+    const texts = await Promise.all(files.map(file => readFile(join(reports, file), 'utf8')))
+    return [...new Set(texts.flatMap(modulesIn))]
   }
+  /** The modules that a running program has loaded until now. */
+  const modulesUntilNow = async ({ signal }: Program): Promise<string[]> => {
+    const count = (await readdir(reports)).length
+    signal('SIGUSR2')
+    return vi.waitFor(async () => {
+      expect((await readdir(reports)).length).toBeGreaterThan(count)
+      return modules()
+    }, 10_000)
+  }
+  return { env, modules, modulesUntilNow }
 }
 
-/** The modules of src/ that a file of the build holds: the bundler writes the path of each before its code. */
-const sourcesIn = async (url: string): Promise<string[]> =>
-  [...(await readFile(new URL(url), 'utf8')).matchAll(/^\/\/ (src\/\S+)$/gm)].map(([, path = '']) => path)
+interface Coverage {
+  readonly result: readonly {
+    readonly url: string
+    readonly functions: readonly {
+      readonly functionName: string
+      readonly ranges: readonly { readonly count: number }[]
+    }[]
+  }[]
+}
+
+const modulesIn = (text: string): string[] =>
+  (JSON.parse(text) as Coverage).result.flatMap(({ url, functions }) => [
+    url,
+    ...functions.flatMap(({ functionName, ranges }) =>
+      MODULE.test(functionName) && ranges[0]?.count ? functionName : [],
+    ),
+  ])
 
 const modulesOf = async (args: readonly string[]): Promise<string[]> => {
-  const { env, modules } = recordLoads()
+  const { env, modules } = await recordLoads()
   expect(await startProgram(args, env).ended).toBe(0)
   return modules()
 }
@@ -55,23 +80,25 @@ it.each([
   [['--ephemeral'], MEMORY_MODULE],
   [[], /servers\/memory\/|node_modules\/pg\/|postgres/],
 ])('a gateway without a memory server loads no module of it: %j', async (flags, unused) => {
-  const { env, modules } = recordLoads()
+  const { env, modulesUntilNow } = await recordLoads()
   const gateway = await startServe(['--config', join(folder, 'demo.json'), ...flags], env)
   expect(await call(`${gateway.origin}/mcp`, 'tools/list')).toMatchObject({ result: { tools: expect.any(Array) } })
-  expect((await modules()).join('\n')).toContain('src/servers/demo/')
-  expect((await modules()).filter(url => unused.test(url))).toEqual([])
+  const loaded = await modulesUntilNow(gateway)
+  expect(loaded.join('\n')).toContain('src/servers/demo/')
+  expect(loaded.filter(url => unused.test(url))).toEqual([])
   gateway.signal('SIGTERM')
   await gateway.ended
 })
 
-it('a gateway with a remote server loads no module of a built-in one', async () => {
+it('a gateway with a plain remote server loads no module of a built-in one, and no client for unusual ones', async () => {
   const file = join(folder, 'remote.json')
   await writeFile(file, JSON.stringify({ mcpServers: { remote: { url: 'http://127.0.0.1:9/mcp' } } }))
-  const { env, modules } = recordLoads()
+  const { env, modulesUntilNow } = await recordLoads()
   const gateway = await startServe(['--config', file, '--ephemeral'], env)
   expect(await call(`${gateway.origin}/mcp`, 'tools/list')).toBeDefined()
-  expect((await modules()).join('\n')).toContain('src/app/gateway.ts')
-  expect((await modules()).filter(url => /src\/servers\/(?:demo|files|memory)\//.test(url))).toEqual([])
+  const loaded = await modulesUntilNow(gateway)
+  expect(loaded).toContain('src/app/gateway.ts')
+  expect(loaded.filter(url => /src\/servers\/(?:demo|files|memory)\/|\/undici\.js$/.test(url))).toEqual([])
   gateway.signal('SIGTERM')
   await gateway.ended
 })
@@ -97,14 +124,14 @@ it('a budget loads what finds words with the first search, and nothing of the me
   const file = join(folder, 'budget.json')
   const workspaces = { default: { servers: ['demo'], budget: { tokens: 1000 }, trim: true } }
   await writeFile(file, JSON.stringify({ mcpServers: { demo: { builtin: 'demo' } }, workspaces }))
-  const { env, modules } = recordLoads()
+  const { env, modulesUntilNow } = await recordLoads()
   const gateway = await startServe(['--config', file, '--ephemeral'], env)
   const list = await call(`${gateway.origin}/mcp`, 'tools/list')
   expect(JSON.stringify(list)).toContain('search_tools')
-  expect(ofMemory(await modules())).toEqual([])
+  expect(ofMemory(await modulesUntilNow(gateway))).toEqual([])
   const search = { name: 'search_tools', arguments: { query: 'echo' } }
   expect(JSON.stringify(await call(`${gateway.origin}/mcp`, 'tools/call', search))).toContain('example-echo')
-  const loaded = ofMemory(await modules())
+  const loaded = ofMemory(await modulesUntilNow(gateway))
   expect(loaded.join('\n')).toContain('node_modules/stemmer/')
   expect(loaded.filter(url => !url.includes('node_modules/stemmer/'))).toEqual([])
   gateway.signal('SIGTERM')

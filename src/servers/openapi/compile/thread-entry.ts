@@ -17,10 +17,14 @@ const readPart = (part: string): Promise<string> =>
     post({ kind: 'read', url: part })
   })
 
-try {
-  post({ kind: 'compiled', api: await compileApi(text, url, settings, readPart) })
-} catch (error) {
-  if (!(error instanceof DocumentProblem)) throw error
-  post({ kind: 'failed', reason: error.message })
+const compile = async (): Promise<void> => {
+  try {
+    post({ kind: 'compiled', api: await compileApi(text, url, settings, readPart) })
+  } catch (error) {
+    if (!(error instanceof DocumentProblem)) throw error
+    post({ kind: 'failed', reason: error.message })
+  }
+  parentPort?.close()
 }
-parentPort?.close()
+
+void compile()
