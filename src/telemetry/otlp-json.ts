@@ -70,10 +70,11 @@ export interface TelemetrySource {
 
 const SCOPE = 'dragoman'
 
-/** The body of a request to `/v1/traces`; `spans` are encoded already. */
-export const encodeTraces = ({ resource, version }: TelemetrySource, spans: readonly string[]): string => {
+/** The body of a request to `/v1/traces`; `spans` are encoded already, with commas between them. */
+export const encodeTraces = ({ resource, version }: TelemetrySource, spans: Buffer): Buffer => {
   const [attributes, scope] = [encodeAttributes(resource), { name: SCOPE, version }].map(part => JSON.stringify(part))
-  return `{"resourceSpans":[{"resource":{"attributes":${attributes}},"scopeSpans":[{"scope":${scope},"spans":[${spans.join(',')}]}]}]}`
+  const head = `{"resourceSpans":[{"resource":{"attributes":${attributes}},"scopeSpans":[{"scope":${scope},"spans":[`
+  return Buffer.concat([Buffer.from(head), spans, Buffer.from(']}]}]}')])
 }
 
 /** The body of a request to `/v1/metrics`. */

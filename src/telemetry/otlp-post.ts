@@ -1,5 +1,5 @@
 import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
+import { constants, gzip } from 'node:zlib'
 import { type Dispatcher, request } from 'undici'
 
 /** Where the data of one signal is sent. */
@@ -22,9 +22,11 @@ const MAX_ANSWER_BYTES = 64 * 1024
 const LONGEST_RETRY_MS = 5 * 60_000
 
 const compress = promisify(gzip)
+// Telemetry repeats itself so much that the slower levels gain little.
+const COMPRESSION = { level: constants.Z_BEST_SPEED }
 
 /** Sends one body; never rejects. A collector that hangs is left after the timeout. */
-export const postOtlp = async (target: OtlpTarget, body: string): Promise<PostOutcome> => {
+export const postOtlp = async (target: OtlpTarget, body: string | Buffer): Promise<PostOutcome> => {
   const { url, headers, timeoutMs, isCompressed } = target
   try {
     const signal = AbortSignal.timeout(timeoutMs)
@@ -35,7 +37,7 @@ export const postOtlp = async (target: OtlpTarget, body: string): Promise<PostOu
         'content-type': 'application/json',
         ...(isCompressed && { 'content-encoding': 'gzip' }),
       },
-      body: isCompressed ? await compress(body) : body,
+      body: isCompressed ? await compress(body, COMPRESSION) : body,
       signal,
     })
     return outcomeOf(response, await readSome(response.body))

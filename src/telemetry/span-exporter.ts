@@ -2,6 +2,7 @@ import { backoffMs, within } from '../std/time.ts'
 import type { ExportHealth } from './export-health.ts'
 import { encodeTraces, type TelemetrySource } from './otlp-json.ts'
 import type { OtlpTarget } from './otlp-post.ts'
+import { SpanBatch } from './span-batch.ts'
 
 /** How spans are collected before they are sent. */
 export interface BatchOptions {
@@ -23,7 +24,8 @@ const CLOSE_MS = 5000 // to send what is queued when the gateway closes
 /** Sends ended spans to a collector, in batches and one request at a time. Adding a span never waits and never fails. */
 export class SpanExporter {
   readonly #options: SpanExporterOptions
-  #queue: string[] = []
+  #batches: SpanBatch[] = [] // the first is sent next, the last takes further spans
+  #queued = 0 // spans, also those that are being sent
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<void> | undefined
   #failures = 0
@@ -34,16 +36,17 @@ export class SpanExporter {
   }
 
   get queued(): number {
-    return this.#queue.length
+    return this.#queued
   }
 
   /** Queues a span in its encoded form. */
   add(span: string): void {
     const { batch, health } = this.#options
-    if (this.#queue.length >= batch.maxQueued || this.#isClosed) return health.drop('traces', 1)
-    this.#queue.push(span)
+    if (this.#queued >= batch.maxQueued || this.#isClosed) return health.drop('traces', 1)
+    this.#lastBatch().add(span)
+    this.#queued++
     if (this.#sending || this.#failures > 0) return
-    if (this.#queue.length >= batch.maxBatch) this.#flush()
+    if (this.#queued >= batch.maxBatch) this.#flush()
     else this.#timer ??= setTimeout(() => this.#flush(), batch.delayMs).unref()
   }
 
@@ -53,8 +56,17 @@ export class SpanExporter {
     this.#flush()
     await within(CLOSE_MS, this.#sending ?? Promise.resolve(), () => {})
     clearTimeout(this.#timer)
-    this.#options.health.drop('traces', this.#queue.length)
-    this.#queue = []
+    this.#options.health.drop('traces', this.#queued)
+    this.#batches = []
+    this.#queued = 0
+  }
+
+  #lastBatch(): SpanBatch {
+    const last = this.#batches.at(-1)
+    if (last && last.count < this.#options.batch.maxBatch) return last
+    const added = new SpanBatch()
+    this.#batches.push(added)
+    return added
   }
 
   #flush(): void {
@@ -66,21 +78,21 @@ export class SpanExporter {
   }
 
   async #sendAll(): Promise<void> {
-    const { target, source, batch, health } = this.#options
-    while (this.#queue.length > 0) {
-      const spans = this.#queue.slice(0, batch.maxBatch)
+    const { target, source, health } = this.#options
+    for (let batch = this.#batches.shift(); batch; batch = this.#batches.shift()) {
       const { postOtlp } = await import('./otlp-post.ts') // with undici, which most gateways need not load
-      const outcome = await postOtlp(target, encodeTraces(source(), spans))
+      const outcome = await postOtlp(target, encodeTraces(source(), batch.spans))
       health.record('traces', outcome)
-      if (outcome.kind === 'failed') return this.#retryLater(outcome.retryMs)
+      if (outcome.kind === 'failed') return this.#retryLater(batch, outcome.retryMs)
       this.#failures = 0
-      if (outcome.kind === 'refused') health.drop('traces', spans.length)
-      this.#queue.splice(0, spans.length)
+      this.#queued -= Math.min(batch.count, this.#queued) // none if the exporter was closed meanwhile
+      if (outcome.kind === 'refused') health.drop('traces', batch.count)
     }
   }
 
-  #retryLater(retryMs: number | undefined): void {
+  #retryLater(batch: SpanBatch, retryMs: number | undefined): void {
     if (this.#isClosed) return
+    this.#batches.unshift(batch)
     const waitMs = retryMs ?? backoffMs(RETRY, this.#failures)
     this.#failures++
     this.#timer = setTimeout(() => this.#flush(), waitMs).unref()
