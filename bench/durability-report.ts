@@ -22,7 +22,7 @@ export interface DurabilityResults extends Facts {
     readonly empty: readonly Start[]
   }[]
   readonly takeover: { readonly killed: readonly number[]; readonly hung: readonly number[] } // milliseconds
-  readonly idle: { readonly sessions: number; readonly each: Memory }
+  readonly idle: { readonly sessions: number; readonly streams: number; readonly each: Memory }
 }
 
 interface Ratio {
@@ -115,10 +115,12 @@ export const durabilitySection = (results: DurabilityResults): string => {
     takeoverRow('kill of the home to the next answer elsewhere', killed, MOST_TAKEOVER_MS),
     takeoverRow('SIGSTOP of the home to the next answer elsewhere', hung, LEASE_MS + MOST_TAKEOVER_MS),
   ]
-  const { sessions, each } = results.idle
+  const { sessions, streams, each } = results.idle
+  const open =
+    streams < sessions ? `${streams.toLocaleString('en')} of them, as many open files as this machine allows` : 'each'
   return `${factsLine(results, OURS_ALONE)}
 
-${results.rounds} rounds with fresh processes, each warmed up by as many calls, the cases timed three times turn by turn in rotated order on 16 connections; ratios are those of
+${results.rounds} rounds with fresh processes, each warmed up by as many calls, the cases timed nine times (those of events three times) turn by turn in rotated order on 16 connections; ratios are those of
 the medians of a round: median with lowest and highest. CPU is that of all replicas. Two replicas share one PostgreSQL; \`memory\` is \`--ephemeral\`.
 The same code differs by a tenth from process to process, so a ratio is above its bar only if it is in every round.
 
@@ -126,5 +128,5 @@ ${table(['bar', 'at most', 'measured', 'verdict'], rows)}
 
 ${casesTable(results)}
 
-${sessions.toLocaleString('en')} idle sessions with a GET stream each, on SQLite: ${figure(each.rss)} KB RSS and ${figure(each.heap)} KB heap per session.`
+${sessions.toLocaleString('en')} idle sessions with a GET stream (${open}), on SQLite: ${figure(each.rss)} KB RSS and ${figure(each.heap)} KB heap per session.`
 }
