@@ -195,9 +195,21 @@ describeConsole('the page Memory', site => {
     site.allow(/400 \(Bad Request\)/)
     await page.getByRole('button', { name: 'Cancel' }).click()
     await open('Export…')
+    let goOnWithExport = (): void => {}
+    const requested = new Promise<void>(resolve => (goOnWithExport = resolve))
+    await page.route('**/admin/memory/export*', async route => {
+      await requested
+      await route.continue()
+    })
     const download = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Export', exact: true }).click()
+    const progress = page.getByRole('progressbar', { name: 'Progress' })
+    expect(await progress.getAttribute('value')).toBe('0')
+    goOnWithExport()
     const text = await readFile(await (await download).path(), 'utf8')
+    await page.getByText(/^\d+ lines, \d/).waitFor()
+    expect(await progress.getAttribute('value')).toBe(await progress.getAttribute('max'))
+    await page.unroute('**/admin/memory/export*')
     expect(text).toContain('Ida Novak sings')
     const again = await send<{ created: number; faulty: number }>(site, 'import?name=again.jsonl', text)
     expect(again).toMatchObject({ created: 0, faulty: 0 })
