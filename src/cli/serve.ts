@@ -282,7 +282,10 @@ const announce = async (
       `another dragoman serves ${data}, at ${other.origin}: both use the same tokens and memories, and until this one ` +
         'ends, "dragoman stdio" and "dragoman plan" find this one. Give one of them another --data',
     )
-  await announceDaemon(data, { origin, pid: process.pid, token: localSecret, ...about })
+  await announceDaemon(data, { origin, pid: process.pid, token: localSecret, ...about }).catch((err: unknown) =>
+    // A full or read-only disk must not keep clients from their servers.
+    log.error({ err }, `commands do not find this daemon until it is restarted: it cannot be announced in ${data}`),
+  )
   return other
 }
 

@@ -1,5 +1,5 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
-import { chmod, open, readFile } from 'node:fs/promises'
+import { chmod, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -57,9 +57,12 @@ export const readSecretFile = async (data: string): Promise<Secrets> => {
       const secret = newSecret()
       await created.writeFile(`${secret}\n`)
       await created.sync()
-      return [secret]
-    } finally {
       await created.close()
+      return [secret]
+    } catch (error) {
+      await created.close().catch(() => {})
+      await rm(file, { force: true }) // on a full disk: an empty file would stop the next start
+      throw error
     }
   }
   await chmod(file, OWNER_ONLY).catch(() => {})
