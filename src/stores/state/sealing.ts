@@ -77,10 +77,13 @@ export class Sealing {
 
   /** A record's body contains its id, because the database has only the hash. */
   sealRecord(name: string, id: string, body: Buffer): Buffer {
-    const head = Buffer.allocUnsafe(2 + Buffer.byteLength(id))
-    head.writeUInt16BE(head.length - 2)
-    head.write(id, 2)
-    return this.seal(`record:${name}`, head, body)
+    const idLength = Buffer.byteLength(id)
+    // One buffer: each that is encrypted by itself costs another call, and memory for its result.
+    const content = Buffer.allocUnsafe(2 + idLength + body.length)
+    content.writeUInt16BE(idLength)
+    content.write(id, 2)
+    body.copy(content, 2 + idLength)
+    return this.seal(`record:${name}`, content)
   }
 
   openRecord(name: string, sealed: Uint8Array): { readonly id: string; readonly body: Buffer } | undefined {
