@@ -17,7 +17,11 @@ export interface SessionRecord {
 export const encodeSession = ({ caller, owner, token, level, uris }: SessionRecord): Buffer => {
   const { workspace, principal, revision, capabilities, info } = caller
   const members = { workspace, principal, revision, capabilities, info, owner, token, level, uris: [...uris] }
-  return Buffer.concat([Buffer.of(VERSION), Json.of(members).toBytes()])
+  const json = Json.of(members)
+  const record = Buffer.allocUnsafe(1 + json.size)
+  record[0] = VERSION
+  json.copyTo(record, 1)
+  return record
 }
 
 /** Undefined if the record was written by a version that this one does not know. */

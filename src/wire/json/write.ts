@@ -10,37 +10,55 @@ export interface PlainObject {
 /** The bytes of plain data; Json values inside are copied as they are. */
 export const buildJson = (value: Exclude<Plain, Json>): Buffer => {
   if (value === null || typeof value !== 'object') return Buffer.from(JSON.stringify(value))
-  const pieces: (string | Buffer)[] = []
+  const pieces: Pieces = ['']
   append(value, pieces)
-  if (pieces.every(piece => typeof piece === 'string')) return Buffer.from(pieces.join(''))
-  return Buffer.concat(pieces.map(piece => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
+  const [only] = pieces
+  return pieces.length === 1 && typeof only === 'string' ? Buffer.from(only) : joinPieces(pieces)
 }
 
-const append = (value: Plain, pieces: (string | Buffer)[]): void => {
-  if (value === null || typeof value !== 'object') pieces.push(JSON.stringify(value) ?? 'null')
+/** Text is added to the text before it: each piece costs a call when they are joined. */
+type Pieces = (string | Buffer)[]
+
+const appendText = (text: string, pieces: Pieces): void => {
+  const last = pieces.length - 1
+  if (typeof pieces[last] === 'string') pieces[last] += text
+  else pieces.push(text)
+}
+
+const joinPieces = (pieces: Pieces): Buffer => {
+  let length = 0
+  for (const piece of pieces) length += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
+  const bytes = Buffer.allocUnsafe(length)
+  let at = 0
+  for (const piece of pieces) at += typeof piece === 'string' ? bytes.write(piece, at) : piece.copy(bytes, at)
+  return bytes
+}
+
+const append = (value: Plain, pieces: Pieces): void => {
+  if (value === null || typeof value !== 'object') appendText(JSON.stringify(value) ?? 'null', pieces)
   else if (isJson(value)) value.appendTo(pieces as Buffer[])
   else if (Array.isArray(value)) appendList(value as readonly Plain[], pieces)
   else appendObject(value as PlainObject, pieces)
 }
 
-const appendList = (values: readonly Plain[], pieces: (string | Buffer)[]): void => {
-  pieces.push('[')
+const appendList = (values: readonly Plain[], pieces: Pieces): void => {
+  appendText('[', pieces)
   values.forEach((value, i) => {
-    if (i > 0) pieces.push(',')
+    if (i > 0) appendText(',', pieces)
     append(value, pieces)
   })
-  pieces.push(']')
+  appendText(']', pieces)
 }
 
-const appendObject = (object: PlainObject, pieces: (string | Buffer)[]): void => {
+const appendObject = (object: PlainObject, pieces: Pieces): void => {
   let separator = '{'
   for (const [key, value] of Object.entries(object)) {
     if (value === undefined) continue
-    pieces.push(`${separator}${JSON.stringify(key)}:`)
+    appendText(`${separator}${JSON.stringify(key)}:`, pieces)
     separator = ','
     append(value, pieces)
   }
-  pieces.push(separator === '{' ? '{}' : '}')
+  appendText(separator === '{' ? '{}' : '}', pieces)
 }
 
 /** By shape: importing the class would make a cycle. */
