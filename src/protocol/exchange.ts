@@ -89,6 +89,7 @@ export interface Caller {
   readonly info?: Json | undefined
   readonly logLevel?: LogSeverity | undefined
   readonly session?: string | undefined // legacy session, SSE channel or pipe
+  readonly isNewSession?: true // of `initialize`: no process has a session with a server for it yet
   readonly isTransient?: true // its session ends with its connection or process
   readonly affinity?: string | undefined // keeps conversations of one principal apart at a server with sessions
   readonly isHealthCheck?: true // the gateway itself: its connections hold no state of clients

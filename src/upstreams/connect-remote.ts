@@ -12,7 +12,7 @@ import { type Era, EraDetector } from './probe.ts'
 import { HandshakeRefused } from './session/handshake.ts'
 import { acceptsGet, chooseEra, LegacySupport } from './session/legacy-support.ts'
 import { poolPlace, SessionPool } from './session/pool.ts'
-import { createSessionEnder, recordPlace } from './session/remote-records.ts'
+import { createRecordPlaces, createSessionEnder } from './session/remote-records.ts'
 import { NO_RECORD } from './session/server-session-record.ts'
 import type { ServerSessionRecords } from './session/server-session-records.ts'
 import type { LegacySession } from './session/session.ts'
@@ -90,6 +90,7 @@ class RemoteUpstream implements CallerUpstream {
     this.#stateless = createStateless(this.#link, () => this.#detector.forgetEra())
     this.#sessions = createSessionOpener(this.#link, server.type, idleMs)
     this.#legacySupport = new LegacySupport(legacyMs)
+    const placeOf = createRecordPlaces(server, idleMs)
     this.#pool = new SessionPool({
       name: server.name,
       idleMs,
@@ -98,7 +99,7 @@ class RemoteUpstream implements CallerUpstream {
       open: async (caller, slot) => {
         const isModern = this.#detector.era === 'modern'
         const isRecorded = records && server.type !== 'sse'
-        const record = isRecorded ? await records.open(recordPlace(server, caller, slot, idleMs)) : NO_RECORD
+        const record = isRecorded ? await records.open(placeOf(caller, slot)) : NO_RECORD
         const session = await this.#sessions.open(caller, { ...slot, holdMs, requiresHandshake: isModern, record })
         if (!isModern || session.hasBackChannel) return session
         void session.close()

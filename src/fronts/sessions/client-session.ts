@@ -117,9 +117,10 @@ export abstract class ClientSession {
       kind: 'request',
       method: 'server/discover',
       params: Json.empty,
-      caller,
+      caller: { ...caller, isNewSession: true },
       signal: abort,
       origin,
+      record: undefined,
       sink: frame => {
         if (frame.kind === 'failure') settle(encodeError(id, frame.error), false)
         else if (frame.kind === 'result')
@@ -147,6 +148,7 @@ export abstract class ClientSession {
       signal: listener,
       sink: frame => this.#takeUnrequested(frame, listener),
       hasClient: () => this.hasClient,
+      record: undefined,
     })
   }
 

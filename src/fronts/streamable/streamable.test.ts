@@ -554,3 +554,12 @@ test('a gateway that shuts down fails the calls that do not finish in time', asy
   const reply = await pending
   expect(reply.json.error?.message).toContain('shutting down')
 })
+
+test('only the handshake says that its session is being opened', async () => {
+  const url = await start({ 'tools/call': answer })
+  const { headers } = await openSession(url)
+  await send(url, { headers, body: request(1) })
+  const [handshake, call] = [front.last('server/discover'), front.last('tools/call')]
+  expect(handshake.caller).toMatchObject({ session: call.caller.session, isNewSession: true })
+  expect(call.caller).not.toHaveProperty('isNewSession')
+})

@@ -39,7 +39,8 @@ export const postRequest = (
     const settle = (answered: Answered): void => {
       resolve(answered)
       if (answered.kind === 'accepted') sending.abort()
-      if (answered.kind === 'response' || answered.kind === 'error')
+      // Any other body has ended when it is read.
+      if (reader.isStream && (answered.kind === 'response' || answered.kind === 'error'))
         drain ??= setTimeout(() => sending.abort(), DRAIN_MS).unref()
     }
     const reader = answerReader(id, settle, () => clearTimeout(drain))
@@ -99,11 +100,17 @@ export const answeredBy = (message: Extract<Message, { kind: 'response' | 'error
     ? { kind: 'response', headers: {}, result: message.result }
     : { kind: 'error', code: message.error.code, message: message.error.message, data: message.error.data }
 
-const answerReader = (id: number, settle: (answered: Answered) => void, over: () => void): ResponseHandler => {
+interface AnswerReader extends ResponseHandler {
+  isStream: boolean
+}
+
+const answerReader = (id: number, settle: (answered: Answered) => void, over: () => void): AnswerReader => {
   let headers: IncomingHttpHeaders = {}
-  return {
+  const reader: AnswerReader = {
+    isStream: false,
     started: (_, received) => {
       headers = received
+      reader.isStream = isEventStream(received['content-type'])
     },
     // A server of 2024-11-05 that opens its channel for a POST too has taken it for a GET.
     event: ({ event }) => {
@@ -120,6 +127,7 @@ const answerReader = (id: number, settle: (answered: Answered) => void, over: ()
       settle(end.kind === 'closed' ? NO_RESPONSE : end)
     },
   }
+  return reader
 }
 
 const NO_RESPONSE: Answered = {

@@ -65,7 +65,7 @@ export const performHandshake = async (
   const second = less && (await initialize(less))
   const answered = second?.kind === 'response' ? second : first
   if (answered.kind === 'response') {
-    const handshake = readHandshake(answered.result)
+    const handshake = readAgain(link, answered.result)
     if ('reason' in handshake) throw new HandshakeRefused(link.name, handshake)
     link.offers.accepted(handshake.revision, first.kind === 'response' ? undefined : withQuote(failureOf(first)).text)
     return { ...handshake, sessionId: sessionIdIn(answered.headers) }
@@ -95,8 +95,30 @@ export const readHandshake = (result: Json): Handshake | FailureDetails => {
   return { reason: 'upstream_protocol', text }
 }
 
+const lastHandshakes = new WeakMap<HttpLink, Handshake>() // without the id of a session
+const MOST_SHARED_BYTES = 64 * 1024
+
+/** As `readHandshake`. Most servers answer each client the same: their sessions share one copy, and what was read of it. */
+const readAgain = (link: HttpLink, result: Json): Handshake | FailureDetails => {
+  const last = lastHandshakes.get(link)
+  if (last?.result.isSameText(result)) return last
+  const handshake = readHandshake(result)
+  if (!('reason' in handshake) && result.size <= MOST_SHARED_BYTES) lastHandshakes.set(link, handshake)
+  return handshake
+}
+
+const discoverResults = new WeakMap<Json, Json>() // by InitializeResult
+
 /** An InitializeResult in the form of a modern answer to `server/discover`; unknown members are kept. */
 export const discoverResult = (initializeResult: Json): Json => {
+  const known = discoverResults.get(initializeResult)
+  if (known) return known
+  const result = makeDiscoverResult(initializeResult)
+  discoverResults.set(initializeResult, result)
+  return result
+}
+
+const makeDiscoverResult = (initializeResult: Json): Json => {
   const serverInfo = initializeResult.get('serverInfo')
   const given = initializeResult.get('_meta')
   const meta = given?.isObject ? given : Json.empty

@@ -8,20 +8,28 @@ import { endSession, sessionHeaders } from '../streamable/session-headers.ts'
 import type { PoolSlot } from './pool.ts'
 import type { RecordPlace } from './server-session-record.ts'
 import type { SessionEnder } from './session-sweep.ts'
-import { recordId, urlHash } from './stored-server-session.ts'
+import { recordIds, urlHash } from './stored-server-session.ts'
 
 type NamedServer = RemoteServer & { readonly name: string }
 
-/** Where the session of a caller with a server over HTTP is recorded. `idleMs`: after which an unused one is closed. */
-export const recordPlace = (server: NamedServer, caller: Caller, slot: PoolSlot, idleMs: number): RecordPlace => {
-  const { workspace, principal, session, isTransient } = caller
-  const { key, index, owner } = slot
-  // A further session belongs to calls that have lost their process, too.
-  const isShort = key === undefined || index > 0 || isTransient
-  return {
-    id: isShort ? undefined : recordId(server, owner, key),
-    owner: { server: server.name, url: urlHash(server.url), workspace, principal, session },
-    lifetimeMs: idleMs,
+/**
+ * Says where the session of a caller with a server over HTTP is recorded. `idleMs`: after which an unused one is closed.
+ * What depends on the server only is prepared once: every session of a client needs a place.
+ */
+export const createRecordPlaces = (server: NamedServer, idleMs: number) => {
+  const { name } = server
+  const url = urlHash(server.url)
+  const idOf = recordIds(server)
+  return ({ workspace, principal, session, isTransient, isNewSession }: Caller, slot: PoolSlot): RecordPlace => {
+    const { key, index, owner } = slot
+    // A further session belongs to calls that have lost their process, too.
+    const isShort = key === undefined || index > 0 || isTransient
+    return {
+      id: isShort ? undefined : idOf(owner, key),
+      isNew: isNewSession === true,
+      owner: { server: name, url, workspace, principal, session },
+      lifetimeMs: idleMs,
+    }
   }
 }
 

@@ -41,6 +41,7 @@ export const NO_RECORD: ServerSessionRecord = {
 /** Where a session is recorded. */
 export interface RecordPlace {
   readonly id: string | undefined // undefined: no later process can go on with the session
+  readonly isNew?: boolean // the client's session is being opened: an earlier process can have left nothing there
   readonly owner: SessionOwner
   readonly lifetimeMs: number // after which a session without a process is ended
 }

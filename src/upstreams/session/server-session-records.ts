@@ -80,10 +80,11 @@ export class ServerSessionRecords {
   }
 
   /** The record for a session that is about to be opened, with what an earlier process left there. */
-  async open({ id, ...place }: RecordPlace): Promise<ServerSessionRecord> {
+  async open(place: RecordPlace): Promise<ServerSessionRecord> {
+    const { id, owner, lifetimeMs } = place
     const free = id !== undefined && !this.#live.has(id) ? id : undefined // in use: that session is just being closed
-    const held = free === undefined ? undefined : await this.#take(free)
-    return new LiveRecord(this.#context, { ...place, id: free }, held)
+    const held = free === undefined || place.isNew ? undefined : await this.#take(free)
+    return new LiveRecord(this.#context, { id: free, owner, lifetimeMs }, held)
   }
 
   /**

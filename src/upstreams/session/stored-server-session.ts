@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { RemoteServer } from '../../config/snapshot.ts'
 import { Json } from '../../wire/json/json.ts'
 import { type Handshake, readHandshake } from './handshake.ts'
@@ -25,27 +25,37 @@ export interface SessionOwner {
 const FORMAT = 1
 const MOST_BYTES = 60 * 1024 // a store keeps records of 64 KiB
 
-const hash = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
+export const urlHash = (url: string): string => hashOf(JSON.stringify(url))
 
-export const urlHash = (url: string): string => hash(url)
+/** Gives the id of the record of a session, from its owner and its key in the pool. */
+export type RecordIds = (owner: string, key: string) => string
 
 /**
- * The id of the record of a session: another one if the server's address or credentials, the caller or its place in the
- * pool are others, so that such a session is never found.
+ * The ids of the records of one server's sessions: other ones if the server's address or credentials, the caller or its
+ * place in the pool are others, so that such a session is never found. Former processes have written the same ids.
  */
-export const recordId = (server: RemoteServer & { readonly name: string }, owner: string, key: string): string => {
+export const recordIds = (server: RemoteServer & { readonly name: string }): RecordIds => {
   const { name, url, type, era, pool, allowCrossOriginRedirect = false } = server
   const headers = Object.entries(server.headers).sort(([a], [b]) => (a < b ? -1 : 1))
-  return hash([name, url, type, era, pool ?? 'sticky', allowCrossOriginRedirect, headers, owner, key])
+  const ofServer = JSON.stringify([name, url, type, era, pool ?? 'sticky', allowCrossOriginRedirect, headers])
+  const beginning = ofServer.slice(0, -1) // without the bracket: owner and key follow
+  return (owner, key) => hashOf(`${beginning},${JSON.stringify(owner)},${JSON.stringify(key)}]`)
 }
+
+const hashOf = (text: string): string => hash('sha256', text, 'base64url')
 
 /** The body of a record. A handshake that is too large is left out: such a session can only be ended. */
 export const encodeStored = (stored: StoredServerSession): Buffer => {
-  const { handshake, principal, session, ...rest } = stored
-  const owner = { ...(principal !== undefined && { principal }), ...(session !== undefined && { session }) }
-  const head = Json.of({ format: FORMAT, ...rest, ...owner })
-  const bytes = handshake && head.with('result', handshake.result).toBytes()
-  return bytes && bytes.length <= MOST_BYTES ? bytes : head.toBytes()
+  const { handshake } = stored
+  if (handshake === undefined || handshake.result.size > MOST_BYTES) return encodeWith(stored, undefined)
+  const bytes = encodeWith(stored, handshake.result)
+  return bytes.length <= MOST_BYTES ? bytes : encodeWith(stored, undefined)
+}
+
+const encodeWith = (stored: StoredServerSession, result: Json | undefined): Buffer => {
+  const { server, url, workspace, sessionId, isReady, hasStream, attempts, giveUpAt, principal, session } = stored
+  const state = { sessionId, isReady, hasStream, attempts, giveUpAt }
+  return Json.of({ format: FORMAT, server, url, workspace, ...state, principal, session, result }).toBytes()
 }
 
 /** Undefined if the body is not one of `encodeStored`. */
