@@ -1,12 +1,6 @@
-import {
-  type Caller,
-  type Dispatch,
-  type Exchange,
-  type Peer,
-  type Upstream,
-  withDispatch,
-} from '../protocol/exchange.ts'
+import type { Caller, Dispatch, Exchange, Peer, Upstream } from '../protocol/exchange.ts'
 import { isModern } from '../protocol/revisions.ts'
+import { withDispatch } from '../protocol/with-dispatch.ts'
 import { ConnectedPeers } from './connected-peers.ts'
 import { DiscoverCache } from './discover-cache.ts'
 import { LoginQuestions, type LoginQuestionsOptions } from './login-questions.ts'

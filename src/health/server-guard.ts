@@ -1,17 +1,10 @@
 import { deliver } from '../protocol/deliver.ts'
 import { NoAnswer, type RpcError, RpcFailure } from '../protocol/errors.ts'
-import {
-  type Caller,
-  type Dispatch,
-  type Exchange,
-  type Frame,
-  type Peer,
-  type Upstream,
-  withDispatch,
-} from '../protocol/exchange.ts'
+import type { Caller, Dispatch, Exchange, Frame, Peer, Upstream } from '../protocol/exchange.ts'
 import { withoutLoginMarks } from '../protocol/login-tool.ts'
 import { methodInfo } from '../protocol/methods.ts'
 import { isModern, type Revision } from '../protocol/revisions.ts'
+import { withDispatch } from '../protocol/with-dispatch.ts'
 import { sleep } from '../std/time.ts'
 import { type CountCall, OTHER_TOOL } from '../telemetry/server-calls.ts'
 import { limitConcurrency } from './concurrency.ts'

@@ -171,27 +171,3 @@ export interface Peer {
   readonly isReplica?: boolean // another gateway that serves it, and makes tasks of calls itself
   readonly hold?: () => () => void // keeps the session open between requests until the returned function is called
 }
-
-/** The peer with another dispatch. Its other members are read on each access, because they may change. */
-export const withDispatch = (peer: Peer, dispatch: Dispatch): Peer => {
-  const hold = peer.hold?.bind(peer)
-  return {
-    get revision() {
-      return peer.revision
-    },
-    get asks() {
-      return peer.asks
-    },
-    get correlates() {
-      return peer.correlates !== false
-    },
-    get runsTasks() {
-      return peer.runsTasks === true
-    },
-    get isReplica() {
-      return peer.isReplica === true
-    },
-    dispatch,
-    ...(hold && { hold }),
-  }
-}

@@ -1,16 +1,9 @@
 import { capabilitiesFingerprint } from '../protocol/capabilities.ts'
 import { failWith } from '../protocol/deliver.ts'
 import { type RpcError, RpcFailure, rpcError } from '../protocol/errors.ts'
-import {
-  type Caller,
-  type Dispatch,
-  type Exchange,
-  type Frame,
-  type Peer,
-  type Upstream,
-  withDispatch,
-} from '../protocol/exchange.ts'
+import type { Caller, Dispatch, Exchange, Frame, Peer, Upstream } from '../protocol/exchange.ts'
 import { LIST_CHANGES } from '../protocol/notifications.ts'
+import { withDispatch } from '../protocol/with-dispatch.ts'
 import { Json } from '../wire/json/json.ts'
 import { PinsUnavailable } from './pin-documents.ts'
 import { readToolList } from './read-tool-list.ts'

@@ -1,5 +1,6 @@
-import { type Caller, type Dispatch, type Peer, type Upstream, withDispatch } from '../protocol/exchange.ts'
+import type { Caller, Dispatch, Peer, Upstream } from '../protocol/exchange.ts'
 import { methodInfo } from '../protocol/methods.ts'
+import { withDispatch } from '../protocol/with-dispatch.ts'
 import { type CallerCredentials, createCallerKey, credentialsFor } from './caller-credentials.ts'
 import { DISCONNECTED, UpstreamFailure } from './failures.ts'
 

@@ -1,14 +1,6 @@
-import {
-  type Answer,
-  type Dispatch,
-  type Exchange,
-  type Frame,
-  type Peer,
-  type Question,
-  type Upstream,
-  withDispatch,
-} from '../../protocol/exchange.ts'
+import type { Answer, Dispatch, Exchange, Frame, Peer, Question, Upstream } from '../../protocol/exchange.ts'
 import type { MessageTap, TappedServer } from '../../protocol/message-tap.ts'
+import { withDispatch } from '../../protocol/with-dispatch.ts'
 import { Json } from '../../wire/json/json.ts'
 import { encodeAnswer, encodeError, encodeNotification, encodeRequest, encodeResult } from '../../wire/json-rpc.ts'
 
