@@ -88,7 +88,10 @@ describe.runIf(process.platform === 'linux')('the processes of a daemon', () => 
 
   it('are not started by a client that only introduces itself', { timeout: 60_000 }, async () => {
     const { program, living } = await startDaemon()
-    await expect.poll(() => living().length, { timeout: 10_000 }).toBe(6) // the one that was tried at first is gone
+    // The one that was tried at first is gone. Several times in a row: a process that is just being started is not counted.
+    let inRow = 0
+    const countInRow = (): number => (inRow = living().length === 6 ? inRow + 1 : 0)
+    await expect.poll(countInRow, { timeout: 10_000 }).toBe(5)
     await openSession(`${program.origin}/mcp/old`)
     expect(living()).toHaveLength(6)
     program.signal('SIGKILL')
