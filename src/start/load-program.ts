@@ -33,11 +33,13 @@ const loadProgram = (use?: string): Readonly<Record<string, Entry | undefined>> 
 const keepCompiledCode = (script: Script, file: string): void => {
   const keep = (): void => {
     clearTimeout(timer)
-    process.off('exit', keep)
+    process.off('exit', keepAtEnd)
     writeCompiledCode(file, BUILD, script.createCachedData())
   }
+  // A word that is no command would get a file of its own.
+  const keepAtEnd = (exitCode: number): void => (exitCode === 0 ? keep() : undefined)
   const timer = setTimeout(keep, KEEP_AFTER_MS).unref()
-  process.once('exit', keep)
+  process.once('exit', keepAtEnd)
 }
 
 const start = (name: string, use?: string): Promise<Readonly<Record<string, unknown>>> => {

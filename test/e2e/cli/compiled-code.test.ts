@@ -48,6 +48,13 @@ test.each([
   expect((await stat(file)).mode & 0o777).toBe(0o600)
 })
 
+test('a word that is no command keeps nothing', async () => {
+  await version()
+  const before = await readdir(compiled)
+  expect(await startProgram(['srve'], env).ended).toBe(2)
+  expect(await readdir(compiled)).toEqual(before)
+})
+
 test('without a folder to write to, nothing is kept, and nothing is said', async () => {
   await writeFile(join(folder, 'file'), '')
   const program = startProgram(['--version'], { XDG_CACHE_HOME: join(folder, 'file') })
