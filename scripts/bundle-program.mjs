@@ -99,12 +99,12 @@ const writeEntries = async () => {
   const texts = {
     command: load => `#!/usr/bin/env node\nrequire('${load}').runCommand()\n`,
     exports: load => `import program from '${load}'\nexport const { ${names} } = await program.loadExports()\n`,
-    memoryThread: load => `require('${load}').runThread('memoryThread')\n`,
-    openapiThread: load => `require('${load}').runThread('openapiThread')\n`,
   }
+  const threadText = name => load => `require('${load}').runThread('${name}')\n`
   for (const [name, { file }] of Object.entries(ENTRIES)) {
     const path = relative(dirname(file), 'program/load-program.js').replaceAll('\\', '/')
-    await write(file, texts[name](path.startsWith('.') ? path : `./${path}`))
+    const textOf = texts[name] ?? threadText(name)
+    await write(file, textOf(path.startsWith('.') ? path : `./${path}`))
   }
 }
 

@@ -284,7 +284,7 @@ const announce = async (
     )
   await announceDaemon(data, { origin, pid: process.pid, token: localSecret, ...about }).catch((err: unknown) =>
     // A full or read-only disk must not keep clients from their servers.
-    log.error({ err }, `commands do not find this daemon until it is restarted: it cannot be announced in ${data}`),
+    log.error({ err, data }, 'daemon was not announced; commands do not find it until it is restarted'),
   )
   return other
 }

@@ -66,7 +66,7 @@ describe.skipIf(probe === undefined)(`a data directory${skipped}`, () => {
       reason: expect.stringMatching(/full/),
     })
     expect(gateway.stderr()).toMatch(/state is kept in memory only/)
-    expect(gateway.stderr()).toMatch(/commands do not find this daemon until it is restarted/)
+    expect(gateway.stderr()).toMatch(/daemon was not announced; commands do not find it until it is restarted/)
     gateway.signal('SIGTERM')
     expect(await gateway.ended).toBe(0)
 
